@@ -1,0 +1,82 @@
+package flow
+
+import (
+	"context"
+	"iter"
+
+	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/stage"
+)
+
+// Collect runs f and returns its values. Nothing here is unbounded: beyond limit values the run fails with [ErrTooMany].
+// The values that there are come with every error. limit < 0 is an error.
+func (f Flow[T]) Collect(ctx context.Context, limit int) ([]T, error) {
+	var values []T
+	s, n, h := sinkSettings("collect", f.node().about(), nil)
+	n.check(limit >= 0, argument("limit", ">= 0", limit))
+	err := f.into(s, n, h, func(items []T) error {
+		room := limit - len(values)
+		values = append(values, items[:min(room, len(items))]...)
+		if len(items) > room {
+			return ErrTooMany
+		}
+		return nil
+	}).Run(ctx)
+	return values, err
+}
+
+// Reduce runs f and returns what fn makes of its values, one after the other, beginning with init. With an error comes the
+// result so far. A nil fn is an error.
+func (f Flow[T]) Reduce[U any](ctx context.Context, init U, fn func(U, T) U) (U, error) {
+	acc := init
+	s, n, h := sinkSettings("reduce", f.node().about(), nil)
+	n.check(fn != nil, "function must not be nil")
+	err := f.into(s, n, h, func(items []T) error {
+		for _, v := range items {
+			acc = fn(acc, v)
+		}
+		return nil
+	}).Run(ctx)
+	return acc, err
+}
+
+// into is a pipeline that ends in a function over chunks.
+func (f Flow[T]) into(s *settings, n *node, h engine.Handling, push func([]T) error) Pipeline {
+	up := f.node()
+	sink := stage.SinkFunc(func(_ context.Context, items []T) error { return push(items) })
+	return leafOf(n, func(b *build) {
+		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+			engine.Drain(w, in, engine.NewOutlet(w, st, sink, h))
+		})
+	})
+}
+
+// All runs f and ranges over its values. The last pair may be an error: of the blueprint, of a stage, or ctx's cause.
+//
+// The loop pulls with its own demand, one value at a time, so that leaving it with break or return loses nothing: what was
+// not asked for is still in the source, or given back. Each turn of the loop that ends settles its item as done; a panic in
+// the body fails it.
+func (f Flow[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		up := f.node()
+		_, n, _ := sinkSettings("all", up.about(), nil)
+		var loop *engine.Loop[T]
+		p := leafOf(n, func(b *build) {
+			w := b.run.NewWorker()
+			loop = engine.NewLoop(w, up.reader(b, w))
+			engine.NewFused(w, b.stage(n))
+		})
+		b, err := p.assemble(ctx, true)
+		if err != nil {
+			yield(zero, err)
+			return
+		}
+		b.run.Start(ctx, loop.Worker())
+		if loop.Range(func(v T) bool { return yield(v, nil) }) {
+			if err := b.run.Wait(); err != nil {
+				yield(zero, err)
+			}
+		}
+	}
+}

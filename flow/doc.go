@@ -1,0 +1,2 @@
+// Package flow builds and runs bounded streaming pipelines.
+package flow

@@ -1,0 +1,149 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/stage"
+)
+
+// DefaultCapacity is the capacity of the edges that operators bring along. They block.
+const DefaultCapacity = 64
+
+// maxCapacity keeps sums of capacities from overflowing.
+const maxCapacity = math.MaxInt32
+
+// Edge is an edge in full: a bounded queue between two goroutines, the only place where items wait. Only Capacity is required.
+//
+// It never holds more than Capacity items, nor more than MaxWeight. Order is kept for each producer. Each item that it takes
+// over is delivered, dropped with a reason, or given back when the run stops: at every instant In = Out + Dropped + Depth.
+type Edge[T any] struct {
+	Name     string // as for [Name]
+	Capacity int    // at least 1
+	OnFull   Policy // Block by default
+
+	// MaxWait drops items that have waited longer in this edge, when a consumer comes for them. 0 is no limit.
+	MaxWait time.Duration
+
+	// MaxWeight bounds the sum of the items' weights; Weight gives that of one, at least 0. An item heavier than MaxWeight
+	// passes alone: a Block edge admits it when it is empty; the other policies refuse it as DropTooHeavy, or with Reject
+	// as full, unless the edge is empty. 0 is no bound by weight.
+	MaxWeight int64
+	Weight    func(T) int64
+
+	// Dropped is called for each item dropped, after the edge's lock is released, in the goroutine of the producer (full, too
+	// heavy) or the consumer (expired); perhaps in several at the same time. It must be quick. A panic in it stops the run.
+	Dropped func(v T, why DropReason)
+
+	// SettleDropped says how the message of a dropped item ends. Behind a source with claims it is required where the
+	// edge can drop, here or at the source.
+	SettleDropped Settlement
+}
+
+// canDrop reports whether the edge ever drops an item.
+func (e *Edge[T]) canDrop() bool {
+	return e.OnFull == DropNewest || e.OnFull == DropOldest || e.MaxWait > 0
+}
+
+// validate records what is wrong.
+func (e *Edge[T]) validate(n *node) {
+	n.check(e.Capacity >= 1 && e.Capacity <= maxCapacity, argument("capacity", "1 to 2147483647", e.Capacity))
+	n.check(e.OnFull.Valid(), argument("policy", "Block, DropNewest, DropOldest or Reject", e.OnFull))
+	n.check(e.MaxWait >= 0, argument("MaxWait", ">= 0", e.MaxWait))
+	n.check(e.MaxWeight >= 0, argument("MaxWeight", ">= 0", e.MaxWeight))
+	n.check((e.MaxWeight > 0) == (e.Weight != nil), "MaxWeight and Weight go together")
+}
+
+// config returns the queue's configuration. failed is called with a panic of the hook, as an error.
+func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue.Config[T] {
+	cfg := queue.Config[T]{
+		Name: name, Capacity: e.Capacity, OnFull: e.OnFull, MaxWait: e.MaxWait,
+		MaxWeight: e.MaxWeight, Weight: e.Weight, Tagged: s.Tagged,
+	}
+	if e.canDrop() && (e.Dropped != nil || s.Tagged) {
+		outcome := stage.Outcome{Kind: stage.Failed, Err: ErrDropped}
+		switch {
+		case e.SettleDropped != nil:
+			outcome = e.SettleDropped.outcome()
+		case s.Dropped != nil:
+			outcome = *s.Dropped
+		}
+		hook := e.Dropped
+		cfg.Dropped = func(v T, t *queue.Tag, why queue.Reason) {
+			if hook != nil {
+				callHook(name, hook, v, why, failed)
+			}
+			t.Release(outcome)
+		}
+	}
+	return cfg
+}
+
+func callHook[T any](name string, hook func(T, DropReason), v T, why DropReason, failed func(error)) {
+	defer func() {
+		if p := recover(); p != nil {
+			failed(engine.Panicked(name, p))
+		}
+	}()
+	hook(v, why)
+}
+
+// edgeSpec is an edge with its name in a build.
+type edgeSpec[T any] struct {
+	Edge[T]
+	name string
+	node *node // nil: an operator brought it
+	left func(cause error) stage.Outcome
+}
+
+// implicit is the edge that an operator brings.
+func implicit[T any](name string) edgeSpec[T] {
+	return edgeSpec[T]{Edge: Edge[T]{Capacity: DefaultCapacity}, name: name}
+}
+
+// open adds the edge to the run, for the stream s.
+func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
+	if e.canDrop() && s.Claims && e.SettleDropped == nil && s.Dropped == nil {
+		b.fail(e.node, "it can drop messages: say with SettleDropped how a dropped one ends (Ack, Term or Nak), here or at the source")
+	}
+	cfg := e.config(e.name, s, b.run.Stop)
+	cfg.Left = e.left
+	var at engine.Origin
+	if e.node != nil {
+		at = e.node
+	}
+	return engine.NewLink(b.run, queue.New(cfg), at, s)
+}
+
+// Buffer puts an edge of the given capacity behind f, with a policy for when it is full.
+//
+// Shape:        T → T, order kept; the stages before and behind it run in goroutines of their own.
+// Backpressure: Block waits for room, and the wait reaches the source; the other policies never wait.
+// Ends:         what waits is delivered at the end, and given back when the run stops.
+// Errors:       capacity < 1 and an unknown policy are build errors. Reject stops the run with a *FullError.
+// Cost:         one goroutine; no allocation per item.
+func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[T] {
+	var s settings
+	for _, o := range opts {
+		o.buffer(&s)
+	}
+	return newEdge("buffer", f, Edge[T]{Capacity: capacity, OnFull: onFull, SettleDropped: s.dropped}, &s)
+}
+
+// Edge puts the edge e behind f: [Flow.Buffer] for everything that its two arguments do not say.
+//
+// An operator that needs an edge in front of it or behind it uses the one that is written at that place.
+func (f Flow[T]) Edge(e Edge[T]) Flow[T] {
+	s := settings{name: e.Name, named: e.Name != ""}
+	return newEdge("edge", f, e, &s)
+}
+
+func newEdge[T any](op string, f Flow[T], e Edge[T], s *settings) Flow[T] {
+	up := f.node()
+	n := newNode(op, s, up.about())
+	n.edge = true
+	e.validate(n)
+	return Flow[T]{&edged[T]{node: n, up: up, spec: e}}
+}

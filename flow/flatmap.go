@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/stage"
+)
+
+// FlatMap hands on the elements of fn of each value. A value with no elements settles as done; one with several settles when all
+// of them have.
+//
+// Shape:        T → U, order kept; fused: no goroutine, no queue; holds the one slice that fn has returned.
+// Backpressure: pulls a value when the last slice is used up.
+// Errors:       fn can't fail. A panic in it stops the run. A nil fn is a build error.
+// Ownership:    the slice is the operator's until the next call of fn; it is not changed.
+// Cost:         a call of fn and a copy of the elements.
+func (f Flow[T]) FlatMap[U any](fn func(T) []U, opts ...StepOption) Flow[U] {
+	n := stepNode("flatmap", f, opts)
+	n.check(fn != nil, "function must not be nil")
+	return newStep(f, n, func(at engine.Fused, in engine.Input[T]) engine.Input[U] {
+		return engine.Input[U]{Reader: &flatMapStep[T, U]{Fused: at, in: in, fn: fn}, Stream: in.Stream}
+	})
+}
+
+type flatMapStep[T, U any] struct {
+	engine.Fused
+	in  engine.Input[T]
+	fn  func(T) []U
+	buf engine.Buffer[T]
+
+	values []T // pulled, fn not yet called
+	tags   []*engine.Tag
+	out    []U         // elements not yet handed on
+	tag    *engine.Tag // theirs, a share for each
+	end    error       // behind values
+}
+
+// Pull implements engine.Reader.
+func (s *flatMapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
+	for n := 0; ; {
+		n += s.deliver(dst[n:], engine.Cut(tags, min(n, len(tags)), len(tags)))
+		switch {
+		case n == len(dst):
+			return n, nil
+		case len(s.values) > 0:
+			if err := s.next(); err != nil {
+				return n, err
+			}
+		case n > 0:
+			return n, nil
+		case s.end != nil:
+			return 0, s.end
+		default:
+			s.fetch(len(dst))
+		}
+	}
+}
+
+// deliver hands on what is left of the last slice.
+func (s *flatMapStep[T, U]) deliver(dst []U, tags []*engine.Tag) int {
+	n := copy(dst, s.out)
+	if s.tag != nil {
+		for i := range n {
+			tags[i] = s.tag
+		}
+	}
+	if s.out = s.out[n:]; len(s.out) == 0 {
+		s.out, s.tag = nil, nil
+	}
+	return n
+}
+
+// fetch pulls values.
+func (s *flatMapStep[T, U]) fetch(demand int) {
+	values, tags := s.buf.Room(demand, s.in.Tagged)
+	n, err := s.in.Pull(values, tags)
+	s.values, s.tags, s.end = values[:n], engine.Cut(tags, 0, min(n, len(tags))), err
+}
+
+// next calls fn for one value.
+func (s *flatMapStep[T, U]) next() (err error) {
+	defer s.Guard(&err)
+	began := s.Begin()
+	s.out = s.fn(s.values[0])
+	s.End(began, 1, len(s.out))
+	clear(s.values[:1])
+	s.values = s.values[1:]
+	if s.tags == nil {
+		return nil
+	}
+	tag := s.tags[0]
+	s.tags[0] = nil
+	s.tags = s.tags[1:]
+	if len(s.out) == 0 {
+		tag.Release(stage.Outcome{})
+		return nil
+	}
+	tag.Share(len(s.out) - 1)
+	s.tag = tag
+	return nil
+}
+
+// Leave implements engine.Reader.
+func (s *flatMapStep[T, U]) Leave() {
+	s.GiveBack(len(s.out), nil)
+	for range s.out {
+		s.tag.Release(stage.Outcome{Kind: stage.Failed, Err: s.W.Cause()})
+	}
+	s.out, s.tag = nil, nil
+	s.GiveBack(len(s.values), s.tags)
+	s.values, s.tags = nil, nil
+	s.in.Leave()
+}

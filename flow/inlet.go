@@ -1,0 +1,199 @@
+package flow
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/claim"
+	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/stage"
+)
+
+// Inlet is the push side of a pipeline, for handlers and callbacks: an edge that any goroutine may offer items to. Its Flow
+// serves one run. Items may be offered before the run starts, as far as the edge has room; after the run has ended, or
+// begun to drain, the answer is [ErrClosed]. Metadata is taken from the caller's context (stage.WithMeta). Its methods are
+// safe for concurrent use.
+type Inlet[T any] struct {
+	edge    Edge[T]
+	node    *node
+	queue   *queue.Queue[T]
+	waiters sync.Pool
+	closed  atomic.Bool
+	failed  atomic.Pointer[func(error)] // the run's, for a panic in the Dropped hook
+}
+
+// Receipt says what it means that an item was accepted.
+type Receipt struct {
+	EstimatedWait time.Duration // how long the item will wait in the edge; 0 while nothing is known
+}
+
+// NewInlet returns an inlet with the edge e. What is wrong with e is a build error of the pipeline, and until then the inlet
+// answers with ErrClosed.
+func NewInlet[T any](e Edge[T]) *Inlet[T] {
+	s := settings{name: e.Name, named: e.Name != ""}
+	in := &Inlet[T]{edge: e, node: newNode("inlet", &s)}
+	in.node.edge = true
+	in.node.serveOnce()
+	in.waiters.New = func() any { return queue.NewWaiter() }
+	e.validate(in.node)
+	if len(in.node.errs) > 0 {
+		in.closed.Store(true)
+		return in
+	}
+	name := e.Name
+	if name == "" {
+		name = "inlet"
+	}
+	in.queue = queue.New(e.config(name, engine.Stream{Tagged: true}, in.fail))
+	in.queue.AddProducer()
+	return in
+}
+
+// fail stops the run.
+func (in *Inlet[T]) fail(err error) {
+	if stop := in.failed.Load(); stop != nil {
+		(*stop)(err)
+	}
+}
+
+// Flow returns what is offered as a flow. Its edge is the inlet's.
+func (in *Inlet[T]) Flow() Flow[T] {
+	return Flow[T]{&edged[T]{node: in.node, spec: in.edge, up: inletQueue[T]{in}}}
+}
+
+// inletQueue is what stands upstream of an inlet's edge: the program.
+type inletQueue[T any] struct{ in *Inlet[T] }
+
+func (q inletQueue[T]) about() *node { return q.in.node }
+
+// reader is never called: the edge asks for the link.
+func (q inletQueue[T]) reader(b *build, w *engine.Worker) engine.Input[T] {
+	return engine.ReadEdge(w, q.link(b, edgeSpec[T]{}))
+}
+
+func (q inletQueue[T]) link(b *build, _ edgeSpec[T]) *engine.Link[T] {
+	stop := b.run.Stop
+	q.in.failed.Store(&stop)
+	b.run.OnDrain(q.in.Close)
+	return engine.NewLink(b.run, q.in.queue, q.in.node, engine.Stream{Tagged: true})
+}
+
+// Offer hands v over without waiting; ctx only carries metadata. Where there is no room, a Block or Reject edge answers with a
+// *FullError, DropNewest with [ErrDropped]. [ErrClosed] says that nothing is taken any more.
+func (in *Inlet[T]) Offer(ctx context.Context, v T) (Receipt, error) {
+	if in.closed.Load() {
+		return Receipt{}, ErrClosed
+	}
+	t := metaTag(ctx)
+	if err := in.queue.Offer(v, t); err != nil {
+		if err != ErrDropped { //nolint:errorlint // identity: then the queue has settled the tag
+			t.Release(stage.Outcome{Kind: stage.Failed, Err: err})
+		}
+		return Receipt{}, in.answer(err)
+	}
+	return Receipt{EstimatedWait: in.queue.EstimatedWait()}, nil
+}
+
+// metaTag returns a tag with the metadata of ctx, nil if there is none.
+func metaTag(ctx context.Context) *queue.Tag {
+	if m, ok := stage.MetaFrom(ctx); ok {
+		return claim.New(m)
+	}
+	return nil
+}
+
+// Put hands v over and waits for room where the edge blocks, until ctx ends; then the error is ctx's cause.
+func (in *Inlet[T]) Put(ctx context.Context, v T) (Receipt, error) {
+	return in.put(ctx, v, metaTag(ctx))
+}
+
+func (in *Inlet[T]) put(ctx context.Context, v T, t *queue.Tag) (Receipt, error) {
+	err := ErrClosed
+	if !in.closed.Load() {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else {
+			err = in.putOne(ctx, v, t)
+		}
+	}
+	if err == nil {
+		return Receipt{EstimatedWait: in.queue.EstimatedWait()}, nil
+	}
+	if err != ErrDropped { //nolint:errorlint // identity: then the queue has settled the tag
+		t.Release(stage.Outcome{Kind: stage.Failed, Err: err})
+	}
+	return Receipt{}, err
+}
+
+func (in *Inlet[T]) putOne(ctx context.Context, v T, t *queue.Tag) error {
+	if in.edge.OnFull != Block {
+		return in.answer(in.queue.Offer(v, t))
+	}
+	w := in.waiters.Get().(*queue.Waiter)
+	defer in.waiters.Put(w)
+	values, tags := [1]T{v}, [1]*queue.Tag{t}
+	_, err := in.queue.Put(w, values[:], tags[:], ctx.Done())
+	if err == queue.ErrGaveUp { //nolint:errorlint // identity: it comes from the queue itself
+		return context.Cause(ctx)
+	}
+	return in.answer(err)
+}
+
+// answer makes the queue's ends the caller's.
+func (in *Inlet[T]) answer(err error) error {
+	if err == queue.ErrLeft { //nolint:errorlint // identity: it comes from the queue itself
+		return ErrClosed
+	}
+	return err
+}
+
+// Do is Put, and then waits until everything made of v has left the pipeline. nil means that it is done. The error is ctx's
+// cause if ctx ends first (v is then still on its way), [ErrDropped], or what v failed with.
+func (in *Inlet[T]) Do(ctx context.Context, v T) error {
+	m, _ := stage.MetaFrom(ctx)
+	w := &awaited{done: make(chan stage.Outcome, 1)}
+	if _, err := in.put(ctx, v, claim.Claimed(m, w, 0)); err != nil {
+		return err
+	}
+	select {
+	case o := <-w.done:
+		return outcomeError(o)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// awaited settles a claim by telling Do.
+type awaited struct{ done chan stage.Outcome }
+
+// Settle implements stage.Settler.
+func (w *awaited) Settle(_ uint64, o stage.Outcome) { w.done <- o }
+
+func outcomeError(o stage.Outcome) error {
+	switch {
+	case o.Kind == stage.Done:
+		return nil
+	case o.Err != nil:
+		return o.Err
+	default:
+		return ErrDropped
+	}
+}
+
+// EstimatedWait returns how long an item would wait that is offered now; 0 while nothing is known.
+func (in *Inlet[T]) EstimatedWait() time.Duration {
+	if in.queue == nil {
+		return 0
+	}
+	return in.queue.EstimatedWait()
+}
+
+// Close ends the inlet's stream: what it has accepted is processed, and nothing more is taken. Further calls do nothing.
+func (in *Inlet[T]) Close() {
+	if in.closed.CompareAndSwap(false, true) {
+		in.queue.CloseProducer()
+	}
+}

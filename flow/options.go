@@ -1,0 +1,251 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/stage"
+)
+
+// settings is what options can set. Which option fits where is a matter of the interfaces below.
+type settings struct {
+	name      string
+	named     bool
+	decisions []engine.Decision
+	timeout   *time.Duration
+	unordered bool
+	workers   int
+	workersOn bool
+	gather    *gathering
+	dropped   Settlement
+	errs      []string
+}
+
+type gathering struct {
+	n       int
+	maxWait time.Duration
+}
+
+// StepOption is an option of a step: [Name].
+type StepOption interface{ step(s *settings) }
+
+// SourceOption is an option of a source: [Name], [SettleDropped].
+type SourceOption interface{ source(s *settings) }
+
+// CallOption is an option of an operator whose function may fail: [Name], [OnError], [Timeout].
+type CallOption interface{ call(s *settings) }
+
+// ParallelOption is an option of [Flow.Parallel]: those of a [CallOption], and [Unordered].
+type ParallelOption interface{ parallel(s *settings) }
+
+// SinkOption is an option of [Flow.To] and [Flow.ForEach]: [Name], [OnError], [Timeout], [Workers], [Gather].
+type SinkOption interface{ sink(s *settings) }
+
+// BufferOption is an option of [Flow.Buffer]: [Name], [SettleDropped].
+type BufferOption interface{ buffer(s *settings) }
+
+// Option fits everywhere. It is what [Name] returns.
+type Option struct{ set func(*settings) }
+
+func (o Option) step(s *settings)     { o.set(s) }
+func (o Option) source(s *settings)   { o.set(s) }
+func (o Option) call(s *settings)     { o.set(s) }
+func (o Option) parallel(s *settings) { o.set(s) }
+func (o Option) sink(s *settings)     { o.set(s) }
+func (o Option) buffer(s *settings)   { o.set(s) }
+
+// Name names a stage or an edge, in errors, statistics and graphs: 1 to 64 of A-Z a-z 0-9 . _ -. Without it the name is the
+// operator's with the position in the graph, like "map#3", which moves when the graph changes.
+func Name(name string) Option {
+	return Option{func(s *settings) { s.name, s.named = name, true }}
+}
+
+// ErrOption fits where a user's function may fail. It is what [OnError] and [Timeout] return.
+type ErrOption struct{ set func(*settings) }
+
+func (o ErrOption) call(s *settings)     { o.set(s) }
+func (o ErrOption) parallel(s *settings) { o.set(s) }
+func (o ErrOption) sink(s *settings)     { o.set(s) }
+
+// OnError says what becomes of an item whose function failed, by error, panic or Goexit. The decisions are tried in order
+// until one has an answer; behind the last one stands [Stop], which is also the default.
+//
+//	flow.OnError(flow.Retry(5, flow.Exponential(10*time.Millisecond, time.Second)), flow.DeadLetter(dlq))
+func OnError(first Decision, then ...Decision) ErrOption {
+	return ErrOption{func(s *settings) {
+		for _, d := range append([]Decision{first}, then...) {
+			if d == nil {
+				s.errs = append(s.errs, "OnError: decision must not be nil")
+				continue
+			}
+			decision, err := d.decision()
+			if err != "" {
+				s.errs = append(s.errs, err)
+			}
+			s.decisions = append(s.decisions, decision)
+		}
+	}}
+}
+
+// Timeout limits one call of the function, by its context; d must be positive. A function that ignores its context is not interrupted.
+func Timeout(d time.Duration) ErrOption {
+	return ErrOption{func(s *settings) { s.timeout = &d }}
+}
+
+// order is the type of Unordered.
+type order uint8
+
+// Unordered hands results on as they come, instead of in the order of the input.
+const Unordered order = 1
+
+func (order) parallel(s *settings) { s.unordered = true }
+
+// sinkOption is what Workers and Gather return.
+type sinkOption func(*settings)
+
+func (o sinkOption) sink(s *settings) { o(s) }
+
+// Workers lets n pushes run at the same time, in goroutines of their own behind an edge. The default is 1, in the goroutine of
+// what is upstream.
+func Workers(n int) SinkOption {
+	return sinkOption(func(s *settings) { s.workers, s.workersOn = n, true })
+}
+
+// Gather hands the sink up to n items at a time: as soon as there are n, when the first of them has waited for maxWait, or at
+// the end. maxWait 0 is no limit in time. It brings an edge in front of the sink.
+func Gather(n int, maxWait time.Duration) SinkOption {
+	return sinkOption(func(s *settings) { s.gather = &gathering{n, maxWait} })
+}
+
+// Decision is one of the answers of [OnError]: [Stop], [Skip], [Retry], [DeadLetter], and [If].
+type Decision interface {
+	decision() (engine.Decision, string)
+}
+
+// fixed is the type of the decisions without parameters.
+type fixed uint8
+
+// The decisions without parameters.
+const (
+	// Stop ends the run with the error.
+	Stop fixed = iota
+	// Skip lets the item go. It is counted, and settles as done.
+	Skip
+)
+
+func (f fixed) decision() (engine.Decision, string) {
+	if f == Skip {
+		return engine.Decision{Action: engine.Skip}, ""
+	}
+	return engine.Decision{Action: engine.Stop}, ""
+}
+
+// decided is a decision with parameters.
+type decided struct {
+	d   engine.Decision
+	err string
+}
+
+func (d decided) decision() (engine.Decision, string) { return d.d, d.err }
+
+// Backoff makes a new backoff for each failing item: a BackOff has state, and items fail at the same time.
+type Backoff func() backoff.BackOff
+
+// Retry calls the function again, up to times times, waiting as b says in between; then the next decision is asked. An error
+// marked with backoff.Permanent is not retried. The wait ends with the run.
+func Retry(times int, b Backoff) Decision {
+	d := decided{d: engine.Decision{Action: engine.Retry, Times: times, Backoff: b}}
+	switch {
+	case times < 1:
+		d.err = argument("Retry: times", ">= 1", times)
+	case b == nil:
+		d.err = "Retry: backoff must not be nil"
+	}
+	return d
+}
+
+// Exponential waits for first before the first retry, for twice as long before each further one, but for max at most, each wait
+// drawn at random between zero and that ("full jitter"), so that what failed together does not come back together.
+//
+// Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+func Exponential(first, max time.Duration) Backoff {
+	return func() backoff.BackOff { return newJitter(first, max) }
+}
+
+// DeadLetter stores the item, its error and the stage's name in sink, and lets it go. Where storing fails, the next
+// decision is asked. Pushes come one at a time from all stages that share the decision. A sink that is an io.Closer is
+// closed when the run has ended, after the other sinks.
+func DeadLetter(sink stage.Sink[stage.DeadLetter]) Decision {
+	d := decided{d: engine.Decision{Action: engine.DeadLetter}}
+	if sink == nil {
+		d.err = "DeadLetter: sink must not be nil"
+		return d
+	}
+	d.d.Letters = engine.NewLetters(sink)
+	return d
+}
+
+// If restricts a decision to the errors that match.
+func If(match func(error) bool, d Decision) Decision {
+	if match == nil || d == nil {
+		return decided{err: "If: match and decision must not be nil"}
+	}
+	inner, err := d.decision()
+	if outer := inner.Match; outer != nil {
+		inner.Match = func(e error) bool { return match(e) && outer(e) }
+	} else {
+		inner.Match = match
+	}
+	return decided{inner, err}
+}
+
+// NoContext adapts a function that can fail and needs no context: flow.NoContext(strconv.Atoi).
+func NoContext[A, B any](fn func(A) (B, error)) func(context.Context, A) (B, error) {
+	if fn == nil {
+		return nil
+	}
+	return func(_ context.Context, a A) (B, error) { return fn(a) }
+}
+
+// Settlement says how a message ends that an edge drops: [Ack], [Term] or [Nak].
+type Settlement interface{ outcome() stage.Outcome }
+
+// settled is the type of the settlements without parameters.
+type settled uint8
+
+// The settlements without parameters.
+const (
+	// Ack settles a dropped message as done.
+	Ack settled = iota
+	// Term settles it as never to be delivered again.
+	Term
+)
+
+func (s settled) outcome() stage.Outcome {
+	if s == Term {
+		return stage.Outcome{Kind: stage.Terminated, Err: ErrDropped}
+	}
+	return stage.Outcome{}
+}
+
+type nak time.Duration
+
+func (n nak) outcome() stage.Outcome {
+	return stage.Outcome{Kind: stage.Failed, Err: ErrDropped, Delay: time.Duration(n)}
+}
+
+// Nak settles a dropped message as failed, to be delivered again after delay.
+func Nak(delay time.Duration) Settlement { return nak(delay) }
+
+// SettleOption is what [SettleDropped] returns.
+type SettleOption struct{ s Settlement }
+
+func (o SettleOption) buffer(s *settings) { s.dropped = o.s }
+func (o SettleOption) source(s *settings) { s.dropped = o.s }
+
+// SettleDropped says how a message ends that an edge drops: at a Buffer for that edge, at a source for all edges behind it. An
+// edge that can drop messages of a broker must have one or the other.
+func SettleDropped(s Settlement) SettleOption { return SettleOption{s} }

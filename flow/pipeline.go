@@ -1,0 +1,101 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/weir-go/weir/internal/engine"
+)
+
+// Pipeline is the blueprint of a graph with its sinks: what can run. It is immutable, and may run many times, also at the same
+// time, as far as its sources and sinks can.
+type Pipeline struct{ leaves []*leaf }
+
+// Join makes one pipeline of several, which run together: an error in one of them stops all. Their graphs may share parts, the
+// branches of a Broadcast for example.
+func Join(ps ...Pipeline) Pipeline {
+	var all Pipeline
+	for _, p := range ps {
+		all.leaves = append(all.leaves, p.leaves...)
+	}
+	return all
+}
+
+// Run runs the pipeline and waits for its end. It returns nil if every sink has reached the end of its stream; otherwise the
+// first error, a *stage.Error where a stage has failed, joined with later ones that have nothing to do with it. When ctx
+// ends the run is abandoned, and Run returns the cause.
+func (p Pipeline) Run(ctx context.Context) error {
+	r, err := p.Start(ctx)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// Start starts the pipeline. Whatever is wrong with the blueprint comes back here, all of it at once, with names and lines.
+func (p Pipeline) Start(ctx context.Context) (*Run, error) {
+	b, err := p.assemble(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	b.run.Start(ctx, nil)
+	return &Run{run: b.run}, nil
+}
+
+// Check returns what is wrong with the blueprint, all of it at once, and runs nothing.
+func (p Pipeline) Check() error {
+	_, err := p.assemble(context.Background(), false)
+	return err
+}
+
+// assemble builds a run from the blueprint. A live one is going to be started: it opens sources.
+func (p Pipeline) assemble(ctx context.Context, live bool) (*build, error) {
+	b := &build{
+		ctx: ctx, run: engine.NewRun(), live: live,
+		names: make(map[*node]string, 16), fans: make(map[*node]any),
+	}
+	if len(p.leaves) == 0 {
+		b.bad = append(b.bad, "flow: the pipeline has no sink")
+	}
+	b.plan(p.leaves)
+	if len(b.bad) > 0 {
+		return nil, b.err()
+	}
+	for _, l := range p.leaves {
+		l.build(b)
+	}
+	if len(b.bad) == 0 {
+		b.claim()
+	}
+	if len(b.bad) > 0 {
+		return nil, errors.Join(b.err(), b.closeOpened())
+	}
+	return b, nil
+}
+
+// buildError is all that is wrong with a blueprint.
+type buildError struct {
+	texts []string
+	errs  []error
+}
+
+// Error gives one line for each finding.
+func (e *buildError) Error() string { return strings.Join(e.texts, "\n") }
+
+// Unwrap returns the errors behind the findings, those of Open for example.
+func (e *buildError) Unwrap() []error { return e.errs }
+
+func (b *build) err() error { return &buildError{b.bad, b.errs} }
+
+// closeOpened closes the sources that were opened for a run which does not start, the last one first.
+func (b *build) closeOpened() error {
+	var errs []error
+	for i := len(b.opened) - 1; i >= 0; i-- {
+		if c, ok := b.opened[i].(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package flow
+
+import (
+	"context"
+
+	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/stage"
+)
+
+// To pushes every item into sink, with its metadata where the sink is also a stage.ItemSink.
+//
+// Shape:        T → ; in the goroutine of what is upstream, unless [Workers] or [Gather] bring an edge and goroutines.
+// Emits:        what is there, up to 256 items at a time and single items where the sink is slow; with Gather up to n.
+// Backpressure: pulls when the last push has returned.
+// Ends:         with upstream. A sink that is an io.Closer is closed once when the run has ended, and serves one run.
+// Errors:       as [OnError] says; by default an error stops the run. A *stage.BatchError is handled item by item. Any other
+// error means the whole push: Retry repeats it whole; Skip and DeadLetter first halve it, so that only items that
+// fail alone are affected. A nil sink, Workers < 1, and a Gather of n < 1 or maxWait < 0 are build errors.
+// Claims:       an item settles as done when the sink has taken it.
+func (f Flow[T]) To(sink stage.Sink[T], opts ...SinkOption) Pipeline {
+	return newSink("to", f, opts, sink, sink != nil, func(w *engine.Worker, st *engine.Stage, h engine.Handling) *engine.Outlet[T] {
+		return engine.NewOutlet(w, st, sink, h)
+	})
+}
+
+// ToItems is [Flow.To] for a sink that takes items with their metadata.
+func (f Flow[T]) ToItems(sink stage.ItemSink[T], opts ...SinkOption) Pipeline {
+	return newSink("to", f, opts, sink, sink != nil, func(w *engine.Worker, st *engine.Stage, h engine.Handling) *engine.Outlet[T] {
+		return engine.NewItemOutlet(w, st, sink, h)
+	})
+}
+
+// sinkSettings gathers the options of a sink and records what is wrong with them.
+func sinkSettings(op string, up *node, opts []SinkOption) (*settings, *node, engine.Handling) {
+	s := &settings{workers: 1}
+	for _, o := range opts {
+		o.sink(s)
+	}
+	n := newNode(op, s, up)
+	n.kind = engine.Sink
+	n.check(s.workers >= 1 && s.workers <= maxWorkers, argument("Workers", "1 to 65536", s.workers))
+	if g := s.gather; g != nil {
+		n.check(g.n >= 1 && g.n <= maxCapacity, argument("Gather: n", "1 to 2147483647", g.n))
+		n.check(g.maxWait >= 0, argument("Gather: maxWait", ">= 0", g.maxWait))
+	}
+	return s, n, n.handling(s)
+}
+
+func newSink[T any](op string, f Flow[T], opts []SinkOption, sink any, present bool,
+	outlet func(*engine.Worker, *engine.Stage, engine.Handling) *engine.Outlet[T],
+) Pipeline {
+	up := f.node()
+	s, n, h := sinkSettings(op, up.about(), opts)
+	n.check(present, "sink must not be nil")
+	n.serveOnceIfCloser(sink)
+	return leafOf(n, func(b *build) {
+		closeLetters(b, h)
+		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+			out := outlet(w, st, h)
+			if g := s.gather; g != nil {
+				engine.DrainGroups(w, engine.NewGatherer(out.Fused, in, int64(max(g.n, 1)), nil, g.maxWait), out)
+			} else {
+				engine.Drain(w, in, out)
+			}
+		})
+	})
+}
+
+// eachInput makes the workers of a sink, with what each of them reads: one that is part of the chain above, or several at an edge.
+func eachInput[T any](b *build, up upstream[T], n *node, s *settings, do func(*engine.Worker, *engine.Stage, engine.Input[T])) {
+	if s.workers <= 1 && s.gather == nil {
+		w := b.run.NewWorker()
+		in := up.reader(b, w)
+		do(w, b.stage(n), in)
+		return
+	}
+	l := front(b, up, n)
+	st := b.stage(n)
+	for range clampWorkers(s.workers) {
+		w := b.run.NewWorker()
+		if s.workers > 1 {
+			w.Share()
+		}
+		do(w, st, engine.ReadEdge(w, l))
+	}
+}
+
+// ForEach calls fn for every value.
+//
+// Shape:        T → ; in the goroutine of what is upstream, unless [Workers] brings an edge and goroutines.
+// Backpressure: pulls when the last call has returned.
+// Ends:         with upstream.
+// Errors:       as for [Flow.TryMap]. A nil fn is a build error, and so is [Gather], which needs a sink.
+// Claims:       an item settles as done when fn has returned nil.
+func (f Flow[T]) ForEach(fn func(context.Context, T) error, opts ...SinkOption) Pipeline {
+	up := f.node()
+	s, n, h := sinkSettings("foreach", up.about(), opts)
+	n.check(fn != nil, "function must not be nil")
+	n.check(s.gather == nil, "Gather needs To: ForEach gets one value at a time")
+	call := func(ctx context.Context, v T) (struct{}, error) { return struct{}{}, fn(ctx, v) }
+	return leafOf(n, func(b *build) {
+		closeLetters(b, h)
+		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+			engine.Consume(w, engine.Try(engine.NewCall(w, st, call, h), in))
+		})
+	})
+}
+
+func leafOf(n *node, build func(*build)) Pipeline {
+	return Pipeline{leaves: []*leaf{{node: n, build: build}}}
+}

@@ -1,0 +1,52 @@
+package flow
+
+import (
+	"github.com/weir-go/weir/internal/engine"
+)
+
+// newStep returns the flow behind a fused step of op after f. wrap makes the step around what is upstream, in the goroutine and
+// for the stage of at.
+func newStep[T, U any](f Flow[T], n *node, wrap func(at engine.Fused, in engine.Input[T]) engine.Input[U]) Flow[U] {
+	up := f.node()
+	return Flow[U]{&fused[U]{node: n, read: func(b *build, w *engine.Worker) engine.Input[U] {
+		in := up.reader(b, w)
+		return wrap(engine.NewFused(w, b.stage(n)), in)
+	}}}
+}
+
+// stepNode returns the node of a step of op after f.
+func stepNode[T any](op string, f Flow[T], opts []StepOption) *node {
+	var s settings
+	for _, o := range opts {
+		o.step(&s)
+	}
+	return newNode(op, &s, f.node().about())
+}
+
+// callSettings gathers the options of an operator whose function may fail.
+func callSettings(opts []CallOption) *settings {
+	var s settings
+	for _, o := range opts {
+		o.call(&s)
+	}
+	return &s
+}
+
+// handling returns what the options say about failing calls, recording what is wrong with them.
+func (n *node) handling(s *settings) engine.Handling {
+	h := engine.Handling{Decisions: s.decisions}
+	if s.timeout != nil {
+		n.check(*s.timeout > 0, argument("Timeout", "> 0", *s.timeout))
+		h.Timeout = *s.timeout
+	}
+	return h
+}
+
+// closeLetters sees to it that the dead-letter sinks of h are closed when the run has ended.
+func closeLetters(b *build, h engine.Handling) {
+	for _, d := range h.Decisions {
+		if d.Letters != nil {
+			b.run.Closes(engine.DeadLetterPart, d.Letters.Sink)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weir-go/weir/stage"
+)
+
+// Handling is what an operator does around the calls of its function.
+type Handling struct {
+	Decisions []Decision
+	Timeout   time.Duration // of one call; 0: none
+}
+
+// Call runs a user's function over the items of a chunk, one call each, and deals with what goes wrong. It belongs to one
+// worker; its state survives a Goexit in the function.
+type Call[T, U any] struct {
+	Fused
+	fn func(context.Context, T) (U, error)
+	h  Handling
+
+	in      []T // the chunk; in[at:] is still to be done
+	inTags  []*Tag
+	at      int
+	out     []U // results in the caller's memory; out[:made] is there
+	outTags []*Tag
+	made    int
+
+	fault   fault
+	pending error     // of in[at], not yet decided
+	carry   Buffer[U] // results made before a Goexit, which ended the frames that were to have them
+	carried int
+}
+
+// NewCall returns a Call for the stage st in w.
+func NewCall[T, U any](w *Worker, st *Stage, fn func(context.Context, T) (U, error), h Handling) *Call[T, U] {
+	return &Call[T, U]{Fused: NewFused(w, st), fn: fn, h: h}
+}
+
+// Load gives it a chunk. The last one is done.
+func (c *Call[T, U]) Load(in []T, tags []*Tag) {
+	c.in, c.inTags, c.at = in, tags, 0
+	c.Stage.Count(len(in), 0)
+}
+
+// Rest returns how many items are still to be done.
+func (c *Call[T, U]) Rest() int { return len(c.in) - c.at + c.carried }
+
+// Run calls the function for the items that are left until all are done, out is full, or some results are there and the
+// chunk has become slow. It returns how many results there are, and the error that ends the run.
+func (c *Call[T, U]) Run(out []U, outTags []*Tag) (int, error) {
+	c.out, c.outTags, c.made = out, outTags, 0
+	c.unpack()
+	for c.made < len(c.out) && c.at < len(c.in) {
+		err := c.pending
+		if err == nil {
+			err = c.pass()
+		}
+		if err == nil {
+			break
+		}
+		c.pending = err
+		if err = c.settle(err); err != nil {
+			return c.finish(err)
+		}
+		c.pending = nil
+	}
+	return c.finish(nil)
+}
+
+// finish hands the results over.
+func (c *Call[T, U]) finish(err error) (int, error) {
+	c.Stage.Count(0, c.made)
+	n := c.made
+	c.out, c.outTags, c.made = nil, nil, 0
+	return n, err
+}
+
+// unpack delivers what was carried over a Goexit.
+func (c *Call[T, U]) unpack() {
+	if c.carried == 0 {
+		return
+	}
+	c.made = min(c.carried, len(c.out))
+	copy(c.out, c.carry.Values[:c.made])
+	if c.outTags != nil {
+		copy(c.outTags, c.carry.Tags[:c.made])
+	}
+	rest := c.carried - c.made
+	copy(c.carry.Values, c.carry.Values[c.made:c.carried])
+	copy(c.carry.Tags, c.carry.Tags[min(c.made, len(c.carry.Tags)):])
+	c.carried = rest
+}
+
+// pass calls the function for one item after the other until one fails, which is in[at] then, or there is reason to stop.
+func (c *Call[T, U]) pass() (err error) {
+	began := c.Begin()
+	whole := false
+	defer func() {
+		if !whole {
+			c.recovered(&err, recover())
+		}
+		c.End(began, 0, 0)
+	}()
+	for c.at < len(c.in) && c.made < len(c.out) {
+		u, e := c.one(c.in[c.at])
+		if e != nil {
+			err = e
+			break
+		}
+		c.done(u)
+		if c.at%lookEvery == 0 && c.W.spent() > int64(longChunk) {
+			break
+		}
+	}
+	whole = true
+	return err
+}
+
+// recovered deals with a function that did not return: it panicked with p, or ended its goroutine.
+func (c *Call[T, U]) recovered(err *error, p any) {
+	if p != nil {
+		*err = Panicked(c.Stage.Name, p)
+		return
+	}
+	if len(c.h.Decisions) == 0 {
+		return // the worker reports it
+	}
+	c.pending = &stage.Error{Stage: c.Stage.Name, Err: stage.ErrGoexit}
+	c.W.resume = true
+	values, tags := c.carry.Room(c.made, c.outTags != nil)
+	copy(values, c.out[:c.made])
+	copy(tags, Cut(c.outTags, 0, c.made))
+	c.carried = c.made
+}
+
+// one calls the function for one item.
+func (c *Call[T, U]) one(v T) (U, error) {
+	if c.inTags == nil && c.h.Timeout == 0 {
+		return c.fn(c.W.ctx, v)
+	}
+	return c.withContext(v)
+}
+
+// withContext is one for an item that needs a context of its own.
+func (c *Call[T, U]) withContext(v T) (U, error) {
+	ctx := c.W.ctx
+	if c.inTags != nil {
+		if t := c.inTags[c.at]; t != nil {
+			ctx = stage.WithMeta(ctx, t.Meta)
+			if !t.Meta.Deadline.IsZero() {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, t.Meta.Deadline)
+				defer cancel()
+			}
+		}
+	}
+	if c.h.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.h.Timeout)
+		defer cancel()
+	}
+	return c.fn(ctx, v)
+}
+
+// done takes the result for in[at].
+func (c *Call[T, U]) done(u U) {
+	c.out[c.made] = u
+	if c.inTags != nil {
+		c.outTags[c.made], c.inTags[c.at] = c.inTags[c.at], nil
+	}
+	c.made++
+	c.next()
+}
+
+// next goes on to the next item.
+func (c *Call[T, U]) next() {
+	var zero T
+	c.in[c.at] = zero
+	c.at++
+	if c.fault.calls > 0 {
+		c.fault = fault{}
+	}
+}
+
+// settle decides about in[at], whose call failed with err. It returns the error that ends the run, nil if it goes on.
+func (c *Call[T, U]) settle(err error) error {
+	if gone := c.W.Gone(); gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Canceled)) {
+		return gone
+	}
+	tag := c.tag()
+	switch c.fault.decide(c.W, c.h.Decisions, err, c.letter) {
+	case again:
+		return nil
+	case letGo:
+		c.Stage.Skipped.Add(1)
+		c.W.run.report.skipped.Add(1)
+		tag.Release(stage.Outcome{})
+		c.forget()
+		return nil
+	}
+	if gone := c.W.Gone(); gone != nil {
+		return gone
+	}
+	c.Stage.Failed.Add(1)
+	c.W.run.report.failed.Add(1)
+	e := failure(c.Stage.Name, err, tag)
+	tag.Release(stage.Outcome{Kind: stage.Failed, Err: e})
+	c.forget()
+	return e
+}
+
+// tag returns the tag of in[at].
+func (c *Call[T, U]) tag() *Tag {
+	if c.inTags == nil {
+		return nil
+	}
+	return c.inTags[c.at]
+}
+
+// forget drops in[at], whose tag has been released.
+func (c *Call[T, U]) forget() {
+	if c.inTags != nil {
+		c.inTags[c.at] = nil
+	}
+	c.next()
+}
+
+func (c *Call[T, U]) letter() stage.DeadLetter {
+	d := stage.DeadLetter{Value: c.in[c.at], Stage: c.Stage.Name}
+	if t := c.tag(); t != nil {
+		d.Meta = t.Meta
+	}
+	return d
+}
+
+// GiveBack gives back what is not done, and results that nobody fetched.
+func (c *Call[T, U]) GiveBack() {
+	c.W.giveBack(len(c.in)-c.at, Cut(c.inTags, min(c.at, len(c.inTags)), len(c.inTags)))
+	c.W.giveBack(c.carried, Cut(c.carry.Tags, 0, min(c.carried, len(c.carry.Tags))))
+	c.in, c.inTags, c.at, c.carried = nil, nil, 0, 0
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/queue"
+)
+
+// EdgeInfo is what does not change about an edge.
+type EdgeInfo struct {
+	Name      string
+	At        Origin   // where it was written; nil for one that an operator brought
+	From, To  []string // stages
+	Capacity  int
+	OnFull    queue.Policy
+	MaxWait   time.Duration
+	MaxWeight int64 // 0: no bound by weight
+}
+
+// Link is an edge of a run: the queue, and what the blueprint says about it.
+type Link[T any] struct {
+	*queue.Queue[T]
+	Stream
+
+	info EdgeInfo
+	from []*Worker
+	to   []*Worker
+}
+
+// NewLink adds an edge to the run, whose queue q belongs to it. at is where it was written, nil for one that an
+// operator brought.
+func NewLink[T any](r *Run, q *queue.Queue[T], at Origin, s Stream) *Link[T] {
+	cfg := q.Config()
+	l := &Link[T]{Queue: q, Stream: s, info: EdgeInfo{
+		Name: cfg.Name, At: at, Capacity: cfg.Capacity, OnFull: cfg.OnFull, MaxWait: cfg.MaxWait, MaxWeight: cfg.MaxWeight,
+	}}
+	r.Edges = append(r.Edges, l)
+	return l
+}
+
+// Info implements [Edge].
+func (l *Link[T]) Info() EdgeInfo {
+	info := l.info
+	for _, w := range l.from {
+		info.From = appendNew(info.From, w.stages, len(w.stages)-1)
+	}
+	for _, w := range l.to {
+		info.To = appendNew(info.To, w.stages, 0)
+	}
+	return info
+}
+
+// appendNew appends the name of stages[i] where there is one and it is new.
+func appendNew(names []string, stages []*Stage, i int) []string {
+	if i < 0 || i >= len(stages) || slices.Contains(names, stages[i].Name) {
+		return names
+	}
+	return append(names, stages[i].Name)
+}
+
+// Feed makes w a producer of the edge.
+func (l *Link[T]) Feed(w *Worker) {
+	l.from = append(l.from, w)
+	l.AddProducer()
+	w.outputs.Add(1)
+	l.OnLeft(w.outputLeft)
+	w.closes = append(w.closes, l.CloseProducer)
+}
+
+// edgeHead reads from an edge.
+type edgeHead[T any] struct {
+	w    *Worker
+	link *Link[T]
+	gone atomic.Bool
+}
+
+// ReadEdge makes w a consumer of the edge and returns the head that reads from it.
+func ReadEdge[T any](w *Worker, l *Link[T]) Input[T] {
+	h := &edgeHead[T]{w: w, link: l}
+	l.to = append(l.to, w)
+	l.AddConsumer()
+	w.quits = append(w.quits, h.Leave)
+	return Input[T]{Reader: h, Stream: l.Stream}
+}
+
+// Pull implements [Reader].
+func (h *edgeHead[T]) Pull(dst []T, tags []*Tag) (int, error) {
+	now := clock.Now()
+	return h.take(now, h.w.granted(now, len(dst)), dst, tags, nil)
+}
+
+// PullUntil implements [TimedReader].
+func (h *edgeHead[T]) PullUntil(dst []T, tags []*Tag, timeout <-chan time.Time) (int, error) {
+	now := clock.Now()
+	h.w.granted(now, len(dst))
+	return h.take(now, len(dst), dst, tags, timeout)
+}
+
+func (h *edgeHead[T]) take(now int64, k int, dst []T, tags []*Tag, timeout <-chan time.Time) (int, error) {
+	n, err := h.link.TakeAt(now, h.w.In, dst[:k], tags, timeout)
+	h.w.took(h.w.In.Returned, k, n)
+	return n, err
+}
+
+// Leave implements [Reader]. It may be called from any goroutine.
+func (h *edgeHead[T]) Leave() {
+	if h.gone.CompareAndSwap(false, true) {
+		h.link.Leave(h.w.Cause())
+	}
+}

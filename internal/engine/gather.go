@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/stage"
+)
+
+// Gatherer collects items from an edge until it has enough of them, or the first has waited long enough. Enough is a number of
+// items, or a weight.
+type Gatherer[T any] struct {
+	Fused
+	in      Input[T]
+	timed   TimedReader[T]
+	most    int64 // items, or weight
+	weight  func(T) int64
+	maxWait time.Duration
+	timer   *time.Timer
+
+	buf     Buffer[T]
+	size    int   // of buf that is in use
+	n       int   // items at hand
+	cut     int   // of them that belong to the group
+	weighed int   // of them that were looked at
+	total   int64 // weight of the group
+	since   int64 // when the first item at hand was taken
+	last    int64 // when the last one was
+	end     error
+}
+
+// NewGatherer returns a Gatherer of up to most items, for at most maxWait; 0 is no limit in time. With weight, most is the sum
+// of the items' weights, each at least 1. in is the head at an edge.
+func NewGatherer[T any](f Fused, in Input[T], most int64, weight func(T) int64, maxWait time.Duration) *Gatherer[T] {
+	g := &Gatherer[T]{Fused: f, in: in, timed: in.Reader.(TimedReader[T]), most: most, weight: weight, maxWait: maxWait}
+	f.W.Hold(int(min(most, int64(1)<<31)))
+	return g
+}
+
+// Collect waits for a group and returns it. It is the gatherer's memory until Drop. The error comes without items.
+func (g *Gatherer[T]) Collect() ([]T, []*Tag, error) {
+	full := g.group()
+	if !full && g.n == 0 && g.end == nil {
+		full = g.fill(nil)
+	}
+	if !full && g.end == nil {
+		g.wait()
+	}
+	if g.end != nil && (g.end != stage.ErrEnd || g.n == 0) {
+		return nil, nil, g.end
+	}
+	return g.buf.Values[:g.cut], Cut(g.buf.Tags, 0, min(g.cut, len(g.buf.Tags))), nil
+}
+
+// wait adds to the group until it is complete or its time is up.
+func (g *Gatherer[T]) wait() {
+	var timeout <-chan time.Time
+	if g.maxWait > 0 {
+		left := max(g.maxWait-time.Duration(clock.Now()-g.since), 0)
+		if g.timer == nil {
+			g.timer = time.NewTimer(left)
+		} else {
+			g.timer.Reset(left)
+		}
+		defer g.timer.Stop()
+		timeout = g.timer.C
+	}
+	for !g.fill(timeout) {
+	}
+}
+
+// fill adds what is there. It reports whether the group is complete, be it because of the time or an end.
+func (g *Gatherer[T]) fill(timeout <-chan time.Time) bool {
+	g.grow()
+	room := int(min(int64(g.size-g.n), g.most-g.total))
+	tags := Cut(g.buf.Tags, min(g.n, len(g.buf.Tags)), min(g.n+room, len(g.buf.Tags)))
+	k, err := g.timed.PullUntil(g.buf.Values[g.n:g.n+room], tags, timeout)
+	if err == queue.ErrTimeout { //nolint:errorlint // identity: it comes from the queue itself
+		return true
+	}
+	g.last = g.W.In.Returned
+	if g.n == 0 {
+		g.since = g.last
+	}
+	g.n += k
+	g.end = err
+	return g.group() || g.end != nil
+}
+
+// group extends the group over the items at hand. It reports whether it is complete.
+func (g *Gatherer[T]) group() bool {
+	if g.weight == nil {
+		g.cut, g.total = g.n, int64(g.n)
+		return g.total >= g.most
+	}
+	for g.cut < g.n && g.end == nil {
+		w := g.weigh(g.buf.Values[g.cut])
+		if g.end != nil || g.cut > 0 && g.total+w > g.most {
+			return true
+		}
+		g.total += w
+		g.cut++
+	}
+	return g.total >= g.most
+}
+
+// weigh asks the user's function.
+func (g *Gatherer[T]) weigh(v T) (w int64) {
+	defer g.Guard(&g.end)
+	g.Begin()
+	if w = g.weight(v); w < 0 {
+		g.end = &stage.Error{Stage: g.Stage.Name, Err: fmt.Errorf("weight must be >= 0, got %d", w)}
+	}
+	return max(w, 1)
+}
+
+// grow makes the buffer larger when it is full.
+func (g *Gatherer[T]) grow() {
+	if g.n < g.size {
+		return
+	}
+	g.size = int(min(max(4*int64(g.size), firstRoom), max(g.most, int64(g.n)+1)))
+	old := g.buf
+	g.buf = Buffer[T]{}
+	g.buf.Room(g.size, g.in.Tagged)
+	copy(g.buf.Values, old.Values[:g.n])
+	copy(g.buf.Tags, old.Tags)
+}
+
+// Drop forgets the group, whose tags somebody else has taken over. What did not belong to it stays.
+func (g *Gatherer[T]) Drop() {
+	rest := copy(g.buf.Values, g.buf.Values[g.cut:g.n])
+	clear(g.buf.Values[rest:g.n])
+	if g.buf.Tags != nil {
+		copy(g.buf.Tags, g.buf.Tags[g.cut:g.n])
+		clear(g.buf.Tags[rest:g.n])
+	}
+	g.n, g.cut, g.total, g.since = rest, 0, 0, g.last
+}
+
+// Leave gives back what was collected and leaves the edge.
+func (g *Gatherer[T]) Leave() {
+	g.GiveBack(g.n, Cut(g.buf.Tags, 0, min(g.n, len(g.buf.Tags))))
+	g.n, g.cut = 0, 0
+	g.in.Leave()
+}

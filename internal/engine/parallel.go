@@ -1,0 +1,88 @@
+package engine
+
+// ordered is a worker of an ordered Parallel: it takes a chunk with its ticket, calls the function, and deposits the results.
+type ordered[T, U any] struct {
+	call   *Call[T, U]
+	head   Input[T]
+	win    *window[U]
+	in     Buffer[T]
+	ticket int64
+	busy   bool // a ticket is being worked on
+}
+
+// Parallel makes the workers ws call fn on what comes through in and hands the results on to out, in order if ordered.
+func Parallel[T, U any](ws []*Worker, in *Link[T], out *Link[U], inOrder bool, newCall func(*Worker) *Call[T, U]) {
+	var win *window[U]
+	if inOrder {
+		win = newWindow(out, len(ws))
+	}
+	for _, w := range ws {
+		head := ReadEdge(w, in)
+		w.Share()
+		call := newCall(w)
+		if !inOrder {
+			Pump(w, Try(call, head), out, len(ws) == 1)
+			continue
+		}
+		o := &ordered[T, U]{call: call, head: head, win: win}
+		out.Feed(w)
+		w.Hold(ticketsPerWorker * sharedChunk)
+		w.Body(o.run, o.leave)
+	}
+}
+
+func (o *ordered[T, U]) run() error {
+	for {
+		if !o.busy {
+			if err := o.begin(); err != nil {
+				return err
+			}
+		}
+		s := o.win.slot(o.ticket)
+		for o.call.Rest() > 0 {
+			n, err := o.call.Run(s.Values[s.n:], Cut(s.Tags, min(s.n, len(s.Tags)), len(s.Tags)))
+			s.n += n
+			if err != nil {
+				return err
+			}
+		}
+		o.busy = false
+		if err := o.win.deposit(o.call.W, o.ticket); err != nil {
+			return err
+		}
+	}
+}
+
+// begin takes a chunk and its ticket.
+func (o *ordered[T, U]) begin() error {
+	w := o.call.W
+	if err := o.win.acquire(w); err != nil {
+		return err
+	}
+	values, tags := o.in.Room(sharedChunk, o.head.Tagged)
+	n, err := o.head.Pull(values, tags)
+	if err != nil {
+		o.win.release()
+		return err
+	}
+	o.ticket, o.busy = w.In.Ticket, true
+	s := o.win.slot(o.ticket)
+	s.Room(sharedChunk, o.head.Tagged)
+	o.call.Load(values[:n], Cut(tags, 0, n))
+	return nil
+}
+
+// leave gives back what the worker holds, and what waits in the window where nobody will hand it on.
+func (o *ordered[T, U]) leave() {
+	o.call.GiveBack()
+	if o.busy {
+		o.busy = false
+		s := o.win.slot(o.ticket)
+		o.call.W.giveBack(s.n, Cut(s.Tags, 0, min(s.n, len(s.Tags))))
+		s.n = 0
+	}
+	if o.call.W.Gone() != nil {
+		o.win.abandon(o.call.W)
+	}
+	o.head.Leave()
+}

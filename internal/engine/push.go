@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/weir-go/weir/stage"
+)
+
+// Outlet pushes chunks into a sink and deals with what goes wrong. It belongs to one worker; its state survives a Goexit in the
+// sink.
+type Outlet[T any] struct {
+	Fused
+	plain stage.Sink[T]     // one of
+	items stage.ItemSink[T] // the two
+	h     Handling
+	buf   []stage.Item[T]
+
+	values []T // the chunk
+	tags   []*Tag
+	todo   []span // parts of it still to be pushed, the next one last
+}
+
+// span is a part of a chunk. Its fault is kept over retries.
+type span struct {
+	from, to int
+	split    bool  // a plain error halves it: it is part of a push that failed as a whole
+	err      error // it has been pushed and failed with this
+	fault    fault
+}
+
+// NewOutlet returns an Outlet that pushes to sink, with metadata where the sink takes it.
+func NewOutlet[T any](w *Worker, st *Stage, sink stage.Sink[T], h Handling) *Outlet[T] {
+	if items, ok := sink.(stage.ItemSink[T]); ok {
+		return NewItemOutlet(w, st, items, h)
+	}
+	w.run.Closes(SinkPart, sink)
+	return &Outlet[T]{Fused: NewFused(w, st), plain: sink, h: h}
+}
+
+// NewItemOutlet returns an Outlet that pushes items to sink.
+func NewItemOutlet[T any](w *Worker, st *Stage, sink stage.ItemSink[T], h Handling) *Outlet[T] {
+	w.run.Closes(SinkPart, sink)
+	return &Outlet[T]{Fused: NewFused(w, st), items: sink, h: h}
+}
+
+// Load gives it a chunk. The last one is done.
+func (o *Outlet[T]) Load(values []T, tags []*Tag) {
+	o.values, o.tags = values, tags
+	o.todo = append(o.todo[:0], span{from: 0, to: len(values)})
+	o.Stage.Count(len(values), 0)
+}
+
+// Busy reports whether parts of the chunk are still to be pushed.
+func (o *Outlet[T]) Busy() bool { return len(o.todo) > 0 }
+
+// Run pushes the chunk. It returns the error that ends the run.
+func (o *Outlet[T]) Run() error {
+	for len(o.todo) > 0 {
+		s := &o.todo[len(o.todo)-1]
+		err := s.err
+		if s.err = nil; err == nil {
+			err = o.push(s)
+		}
+		if err == nil {
+			o.done(s.from, s.to)
+			o.todo = o.todo[:len(o.todo)-1]
+			continue
+		}
+		if err = o.settle(s, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// push pushes one part.
+func (o *Outlet[T]) push(s *span) (err error) {
+	began := o.Begin()
+	returned := false
+	defer func() {
+		if p := recover(); p != nil {
+			err = Panicked(o.Stage.Name, p)
+		} else if !returned && len(o.h.Decisions) > 0 {
+			s.err = &stage.Error{Stage: o.Stage.Name, Err: stage.ErrGoexit}
+			o.W.resume = true
+		}
+		o.End(began, 0, 0)
+	}()
+	err = o.call(o.values[s.from:s.to], Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
+	returned = true
+	return err
+}
+
+func (o *Outlet[T]) call(values []T, tags []*Tag) error {
+	ctx := o.W.ctx
+	if o.h.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.h.Timeout)
+		defer cancel()
+	}
+	if o.items == nil {
+		return o.plain.Push(ctx, values)
+	}
+	o.buf = o.buf[:0]
+	for i, v := range values {
+		var t *Tag
+		if tags != nil {
+			t = tags[i]
+		}
+		o.buf = append(o.buf, stage.Tagged(v, t))
+	}
+	defer clear(o.buf)
+	return o.items.PushItems(ctx, o.buf)
+}
+
+// done settles the items from to to as taken by the sink.
+func (o *Outlet[T]) done(from, to int) {
+	if from == to {
+		return
+	}
+	o.Stage.Count(0, to-from)
+	o.W.run.report.done.Add(int64(to - from))
+	o.forget(from, to, stage.Outcome{})
+}
+
+// forget ends the items from to to with an outcome.
+func (o *Outlet[T]) forget(from, to int, outcome stage.Outcome) {
+	clear(o.values[from:to])
+	if o.tags != nil {
+		release(o.tags[from:to], outcome)
+	}
+}
+
+// settle decides about a part whose push failed. It returns the error that ends the run.
+func (o *Outlet[T]) settle(s *span, err error) error {
+	if gone := o.W.Gone(); gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Canceled)) {
+		return gone
+	}
+	whole := s.to-s.from > 1
+	if bad, ok := errors.AsType[*stage.BatchError](err); ok && whole && o.apart(s, bad) {
+		return nil
+	}
+	if whole && s.split {
+		o.halve(s)
+		return nil
+	}
+	ds := o.h.Decisions
+	if whole {
+		ds = retries(ds)
+	}
+	switch s.fault.decide(o.W, ds, itemError(err), func() stage.DeadLetter { return o.letter(s.from) }) {
+	case again:
+		return nil
+	case letGo:
+		o.letGo(s)
+		return nil
+	}
+	if gone := o.W.Gone(); gone != nil {
+		return gone
+	}
+	if whole && lenient(o.h.Decisions, err) {
+		o.halve(s)
+		return nil
+	}
+	return o.fail(s, err)
+}
+
+// letGo ends a part, a single item, that a decision has dealt with.
+func (o *Outlet[T]) letGo(s *span) {
+	n := s.to - s.from
+	o.Stage.Skipped.Add(int64(n))
+	o.W.run.report.skipped.Add(int64(n))
+	o.forget(s.from, s.to, stage.Outcome{})
+	o.todo = o.todo[:len(o.todo)-1]
+}
+
+// fail ends the run: the items of the part have failed, the rest of the chunk is given back by GiveBack.
+func (o *Outlet[T]) fail(s *span, err error) error {
+	n := s.to - s.from
+	o.Stage.Failed.Add(int64(n))
+	o.W.run.report.failed.Add(int64(n))
+	var t *Tag
+	if o.tags != nil {
+		t = o.tags[s.from]
+	}
+	e := failure(o.Stage.Name, itemError(err), t)
+	o.forget(s.from, s.to, stage.Outcome{Kind: stage.Failed, Err: e})
+	o.todo = o.todo[:len(o.todo)-1]
+	return e
+}
+
+// retries returns the decisions that apply to a whole push: those before the first that would let items go.
+func retries(ds []Decision) []Decision {
+	for i := range ds {
+		if ds[i].Action == Skip || ds[i].Action == DeadLetter {
+			return ds[:i]
+		}
+	}
+	return ds
+}
+
+// lenient reports whether some decision lets single items go.
+func lenient(ds []Decision, err error) bool {
+	for i := range ds {
+		d := &ds[i]
+		if d.Match != nil && !d.Match(err) {
+			continue
+		}
+		if d.Action == Stop {
+			return false
+		}
+		if d.Action == Skip || d.Action == DeadLetter {
+			return true
+		}
+	}
+	return false
+}
+
+// halve replaces a part by its two halves, so that in the end only items are affected that fail alone.
+func (o *Outlet[T]) halve(s *span) {
+	from, to := s.from, s.to
+	mid := from + (to-from)/2
+	o.todo[len(o.todo)-1] = span{from: mid, to: to, split: mid+1 < to}
+	o.todo = append(o.todo, span{from: from, to: mid, split: from+1 < mid})
+}
+
+// apart replaces a part by the items that the sink says have failed; all others were taken. It reports false if the error
+// does not make sense.
+func (o *Outlet[T]) apart(s *span, bad *stage.BatchError) bool {
+	n := s.to - s.from
+	failed := make(map[int]error, len(bad.Items))
+	for _, it := range bad.Items {
+		if it.Index < 0 || it.Index >= n {
+			return false
+		}
+		failed[it.Index] = cmp.Or(it.Err, error(bad))
+	}
+	if len(failed) == 0 {
+		return false
+	}
+	from := s.from
+	o.todo = o.todo[:len(o.todo)-1]
+	for i := n - 1; i >= 0; i-- {
+		if err, ok := failed[i]; ok {
+			o.todo = append(o.todo, span{from: from + i, to: from + i + 1, err: err})
+		} else {
+			o.done(from+i, from+i+1)
+		}
+	}
+	return true
+}
+
+// itemError returns the cause in a BatchError about a single item.
+func itemError(err error) error {
+	if bad, ok := errors.AsType[*stage.BatchError](err); ok && len(bad.Items) == 1 {
+		return bad.Items[0].Err
+	}
+	return err
+}
+
+func (o *Outlet[T]) letter(i int) stage.DeadLetter {
+	d := stage.DeadLetter{Value: o.values[i], Stage: o.Stage.Name}
+	if o.tags != nil && o.tags[i] != nil {
+		d.Meta = o.tags[i].Meta
+	}
+	return d
+}
+
+// GiveBack gives back what was not pushed.
+func (o *Outlet[T]) GiveBack() {
+	for _, s := range o.todo {
+		o.W.giveBack(s.to-s.from, Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
+	}
+	o.todo = o.todo[:0]
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/stage"
+)
+
+// Tag is what travels beside a value; nil for a plain one.
+type Tag = queue.Tag
+
+// Reader is what a step or a tail pulls from: the chain to its left, in the same goroutine.
+type Reader[T any] interface {
+	// Pull waits for at least one item and puts up to len(dst) of them into dst, and their tags into tags, which is nil where
+	// the stream is plain. n items may come with an error, which is reported once. len(dst) is at least 1.
+	Pull(dst []T, tags []*Tag) (n int, err error)
+	// Leave says that nothing will be pulled any more.
+	Leave()
+}
+
+// TimedReader is a Reader that can be waited on with a limit: the head at an edge.
+type TimedReader[T any] interface {
+	Reader[T]
+	// PullUntil is Pull without regard to the cost of items, for steps that gather them. It returns queue.ErrTimeout when
+	// timeout delivers first.
+	PullUntil(dst []T, tags []*Tag, timeout <-chan time.Time) (n int, err error)
+}
+
+// Stream is what is known of a stream before it runs.
+type Stream struct {
+	Tagged  bool           // items may have tags
+	Claims  bool           // somebody wants to know how they end
+	Dropped *stage.Outcome // how an item ends that an edge drops, where the edge does not say; nil: not said
+}
+
+// Input is a Reader and what is known of its stream.
+type Input[T any] struct {
+	Reader[T]
+	Stream
+}
+
+// Fused is the base of every step: the stage it works for and the goroutine it runs in.
+type Fused struct {
+	W     *Worker
+	Stage *Stage
+}
+
+// NewFused makes st one of the stages of w.
+func NewFused(w *Worker, st *Stage) Fused {
+	w.stages = append(w.stages, st)
+	st.Workers = append(st.Workers, w)
+	return Fused{W: w, Stage: st}
+}
+
+// Begin marks the stage as the one that is running user code. End takes what Begin returned.
+func (f *Fused) Begin() int64 {
+	f.W.active.Store(f.Stage)
+	if !f.W.sampling {
+		return 0
+	}
+	return clock.Now()
+}
+
+// End counts the items of a chunk that went in and came out, and its time where the chunk is a sample.
+func (f *Fused) End(began int64, in, out int) {
+	f.Stage.Count(in, out)
+	if began != 0 {
+		f.Stage.sampled.Add(clock.Now() - began)
+	}
+}
+
+// Guard is deferred around user code. It turns a panic into an error of the stage.
+func (f *Fused) Guard(err *error) {
+	if p := recover(); p != nil {
+		*err = Panicked(f.Stage.Name, p)
+	}
+}
+
+// GiveBack releases the tags of n items that nobody has processed, and counts them.
+func (f *Fused) GiveBack(n int, tags []*Tag) { f.W.giveBack(n, tags) }
+
+// Buffer is a step's own room for values and tags, made as large as it was ever asked for.
+type Buffer[T any] struct {
+	Values []T
+	Tags   []*Tag
+}
+
+// Room returns the first n places, with places for tags where tagged.
+func (b *Buffer[T]) Room(n int, tagged bool) ([]T, []*Tag) {
+	if n > len(b.Values) {
+		b.Values = make([]T, n)
+		if tagged {
+			b.Tags = make([]*Tag, n)
+		}
+	}
+	if !tagged {
+		return b.Values[:n], nil
+	}
+	return b.Values[:n], b.Tags[:n]
+}
+
+// Clear forgets values, so that they can be collected, and their tags.
+func Clear[T any](values []T, tags []*Tag) {
+	clear(values)
+	clear(tags)
+}
+
+// Cut returns tags[from:to], nil where the stream is plain.
+func Cut(tags []*Tag, from, to int) []*Tag {
+	if tags == nil {
+		return nil
+	}
+	return tags[from:to]
+}
+
+// Or returns what is known of a stream that comes from two.
+func (s Stream) Or(o Stream) Stream {
+	s.Tagged = s.Tagged || o.Tagged
+	s.Claims = s.Claims || o.Claims
+	if s.Dropped == nil {
+		s.Dropped = o.Dropped
+	}
+	return s
+}

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/stage"
+)
+
+// deafAfter is how long a stopped run waits for user code that ignores its context.
+const deafAfter = time.Second
+
+// errDrain ends a pull that is waiting when a drain begins.
+var errDrain = errors.New("flow: the run is draining")
+
+// Edge is what a run knows of an edge, whatever its type of item.
+type Edge interface {
+	Info() EdgeInfo
+	Stats() queue.Stats
+	Abort(cause error)
+}
+
+// Part is when something is closed: sinks first, then what keeps dead letters, then sources, whose acknowledgements must get out.
+type Part int
+
+// The parts, in the order in which they are closed.
+const (
+	SinkPart Part = iota
+	DeadLetterPart
+	SourcePart
+	parts
+)
+
+// Run is one run of a pipeline: first built, then started once. Its methods are safe for concurrent use after Start.
+type Run struct {
+	Workers []*Worker
+	Edges   []Edge
+	Stages  []*Stage
+
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	watch   func() bool // takes the watcher off the caller's context
+	started int64
+	ended   atomic.Int64
+	workers countdown
+	drains  []func()
+	closers [parts][]io.Closer
+	report  counts
+
+	mu        sync.Mutex
+	cause     error
+	others    []error
+	sinks     int // that must reach their end
+	reached   int
+	deaf      *time.Timer
+	published bool
+
+	done   chan struct{}
+	result error
+}
+
+// counts are the figures of a report that the run keeps itself.
+type counts struct {
+	done, skipped, failed, deadLetters, givenBack, unknown atomic.Int64
+}
+
+// countdown calls last when as many have called Done as were added. Unlike a WaitGroup it needs no goroutine that waits.
+type countdown struct {
+	n    atomic.Int64
+	last func()
+}
+
+// Done counts one down.
+func (c *countdown) Done() {
+	if c.n.Add(-1) == 0 {
+		c.last()
+	}
+}
+
+// NewRun returns a run without anything in it.
+func NewRun() *Run { return &Run{done: make(chan struct{})} }
+
+// NewWorker adds a goroutine.
+func (r *Run) NewWorker() *Worker {
+	w := &Worker{run: r, In: queue.NewWaiter(), Out: queue.NewWaiter(), pace: newPacer(maxChunk)}
+	r.Workers = append(r.Workers, w)
+	return w
+}
+
+// NewStage adds a stage.
+func (r *Run) NewStage(kind Kind, op, name string, at Origin) *Stage {
+	st := &Stage{Name: name, Op: op, Kind: kind, At: at}
+	r.Stages = append(r.Stages, st)
+	return st
+}
+
+// OnDrain registers what a drain has to tell.
+func (r *Run) OnDrain(fn func()) { r.drains = append(r.drains, fn) }
+
+// Closes registers v, if it is an io.Closer, to be closed when the run has ended, once however often it is registered.
+func (r *Run) Closes(p Part, v any) {
+	c, ok := v.(io.Closer)
+	if !ok {
+		return
+	}
+	if reflect.TypeOf(c).Comparable() && slices.ContainsFunc(r.closers[p], func(o io.Closer) bool {
+		return reflect.TypeOf(o).Comparable() && o == c
+	}) {
+		return
+	}
+	r.closers[p] = append(r.closers[p], c)
+}
+
+// Start runs every worker but inline, which the caller runs itself with Inline.
+func (r *Run) Start(ctx context.Context, inline *Worker) {
+	r.started = clock.Now()
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.workers.last = r.complete
+	r.workers.n.Store(int64(len(r.Workers)))
+	for _, w := range r.Workers {
+		w.ctx, w.cancel = context.WithCancelCause(r.ctx)
+		w.started.Store(r.started)
+		if w.sink {
+			r.sinks++
+		}
+	}
+	for _, w := range r.Workers {
+		for _, open := range w.opens {
+			open()
+		}
+	}
+	r.watch = context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })
+	for _, w := range r.Workers {
+		if w != inline {
+			go w.main()
+		}
+	}
+}
+
+// Finish ends a worker that the caller ran itself.
+func (r *Run) Finish(w *Worker, err error) {
+	w.finish(err)
+	r.workers.Done()
+}
+
+// Stop abandons the run: cause is what Wait returns, unless the run has failed before.
+func (r *Run) Stop(cause error) { r.fail(cause) }
+
+// fail records an error that ends the run; the first one stops it.
+func (r *Run) fail(err error) {
+	r.mu.Lock()
+	first := r.cause == nil
+	switch {
+	case r.published:
+		r.mu.Unlock()
+		return
+	case first:
+		r.cause = err
+		r.deaf = time.AfterFunc(deafAfter, r.abandon)
+	case !errors.Is(err, r.cause) && !errors.Is(err, context.Canceled):
+		r.others = append(r.others, err)
+	}
+	r.mu.Unlock()
+	if !first {
+		return
+	}
+	r.cancel(err)
+	for _, e := range r.Edges {
+		e.Abort(err)
+	}
+	for _, w := range r.Workers {
+		w.quit(err)
+	}
+}
+
+// reachedEnd is called by a worker whose stream has ended.
+func (r *Run) reachedEnd(w *Worker) {
+	if w.sink && r.ctx.Err() == nil {
+		r.mu.Lock()
+		r.reached++
+		r.mu.Unlock()
+	}
+}
+
+// complete runs when the last worker has ended, in its goroutine.
+func (r *Run) complete() {
+	r.watch()
+	r.mu.Lock()
+	if r.cause == nil && r.reached < r.sinks {
+		r.cause = context.Cause(r.ctx) // cancelled at the very end
+	}
+	r.mu.Unlock()
+	errs := r.close()
+	r.cancel(queue.ErrLeft)
+	r.publish(errs)
+}
+
+// close closes all parts. A panic in a Close is its error.
+func (r *Run) close() (errs []error) {
+	for _, list := range r.closers {
+		for _, c := range list {
+			if err := closeOne(c); err != nil {
+				errs = append(errs, fmt.Errorf("close: %w", err))
+			}
+		}
+	}
+	return errs
+}
+
+func closeOne(c io.Closer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &stage.PanicError{Value: p}
+		}
+	}()
+	return c.Close()
+}
+
+// abandon publishes the result of a run that was stopped long ago and whose user code does not return.
+func (r *Run) abandon() {
+	var names []string
+	for _, w := range r.Workers {
+		if w.ended.Load() != 0 {
+			continue
+		}
+		r.report.unknown.Add(w.inHand.Load())
+		if st := w.active.Load(); st != nil {
+			names = append(names, st.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	r.publish([]error{fmt.Errorf("flow: stopped, but the code of %s has not returned", strings.Join(names, ", "))})
+}
+
+// publish sets the result, once.
+func (r *Run) publish(more []error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.published {
+		return
+	}
+	r.published = true
+	if r.deaf != nil {
+		r.deaf.Stop()
+	}
+	r.ended.Store(clock.Now())
+	errs := make([]error, 0, 1+len(r.others)+len(more))
+	if r.cause != nil {
+		errs = append(errs, r.cause)
+	}
+	errs = append(append(errs, r.others...), more...)
+	if len(errs) == 1 {
+		r.result = errs[0]
+	} else {
+		r.result = errors.Join(errs...)
+	}
+	close(r.done)
+}
+
+// Done is closed when the run has ended.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Wait waits for the end of the run and returns its error.
+func (r *Run) Wait() error {
+	<-r.done
+	return r.result
+}
+
+// Drain stops the intake and waits until everything inside has left. Once ctx is done it becomes Stop.
+func (r *Run) Drain(ctx context.Context, stopped error) error {
+	for _, fn := range r.drains {
+		fn()
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		r.Stop(fmt.Errorf("%w: drain: %w", stopped, context.Cause(ctx)))
+	}
+	return r.Wait()
+}
+
+// Elapsed returns for how long the run has been running.
+func (r *Run) Elapsed() time.Duration {
+	end := r.ended.Load()
+	if end == 0 {
+		end = clock.Now()
+	}
+	return time.Duration(end - r.started)
+}

@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/internal/claim"
+	"github.com/weir-go/weir/stage"
+)
+
+// Tag is what travels beside a value; nil for a plain one.
+type Tag = claim.Tag[stage.Meta]
+
+// Policy says what a full queue does with one item more.
+type Policy uint8
+
+// The policies. "Newest" is the arriving item, "oldest" the one that has waited longest.
+const (
+	Block      Policy = iota // wait for room
+	DropNewest               // discard the arriving item
+	DropOldest               // discard the longest waiting item and take the arriving one
+	Reject                   // fail with a *FullError
+
+	policies
+)
+
+// Valid reports whether p is one of the policies.
+func (p Policy) Valid() bool { return p < policies }
+
+// String returns the policy's name as it is written in flags and on graphs.
+func (p Policy) String() string {
+	names := [...]string{"block", "drop-newest", "drop-oldest", "reject"}
+	if !p.Valid() {
+		return fmt.Sprintf("policy(%d)", uint8(p))
+	}
+	return names[p]
+}
+
+// Reason says why an item was dropped.
+type Reason uint8
+
+// The reasons.
+const (
+	DropFull     Reason = iota // there was no room
+	DropExpired                // it waited longer than MaxWait
+	DropDeadline               // its deadline could not be met
+	DropShed                   // refused on purpose, to keep something more important
+	DropTooHeavy               // heavier than MaxWeight, and the queue was not empty
+
+	Reasons // how many there are
+)
+
+// String returns the reason's name.
+func (r Reason) String() string {
+	names := [...]string{"full", "expired", "deadline", "shed", "too heavy"}
+	if r >= Reasons {
+		return fmt.Sprintf("reason(%d)", uint8(r))
+	}
+	return names[r]
+}
+
+// Config describes a queue. Its values are valid: flow checks what users write.
+type Config[T any] struct {
+	Name      string
+	Capacity  int
+	OnFull    Policy
+	MaxWait   time.Duration                       // 0: no bound in time
+	MaxWeight int64                               // 0: no bound by weight
+	Weight    func(T) int64                       // with MaxWeight
+	Dropped   func(v T, t *Tag, why Reason)       // takes over the tag; nil: just counted, for plain queues
+	Tagged    bool                                // values come with tags
+	Fair      bool                                // a consumer takes at most its share of what waits
+	Left      func(cause error) (o stage.Outcome) // how waiting items settle when the last consumer leaves; nil: as failed
+}
+
+var (
+	// ErrLeft is what a producer gets when all consumers have left.
+	ErrLeft = errors.New("queue: no consumer is left")
+	// ErrTimeout is what Take returns when its time was up.
+	ErrTimeout = errors.New("queue: time is up")
+	// ErrClosed is what a producer gets after it has closed.
+	ErrClosed = errors.New("flow: closed")
+	// ErrDropped is what an offer gets whose item was dropped.
+	ErrDropped = errors.New("flow: dropped, the edge is full")
+	// ErrGaveUp is what a Put gets whose caller stopped waiting.
+	ErrGaveUp = errors.New("queue: gave up")
+)
+
+// FullError says that an edge was full and its policy is Reject, or that an offer does not wait. One value per edge serves
+// all refusals, so that refusing allocates nothing; consumers replace it from time to time.
+type FullError struct {
+	Edge          string
+	Capacity      int
+	EstimatedWait time.Duration // how long the next item would wait; 0 while nothing is known
+}
+
+// Error names the edge, its capacity and the estimated wait.
+func (e *FullError) Error() string {
+	if e.EstimatedWait > 0 {
+		return fmt.Sprintf("flow: edge %q is full (capacity %d, estimated wait %v)", e.Edge, e.Capacity, e.EstimatedWait.Round(time.Microsecond))
+	}
+	return fmt.Sprintf("flow: edge %q is full (capacity %d)", e.Edge, e.Capacity)
+}

@@ -1,0 +1,515 @@
+package queue_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/stage"
+)
+
+// open returns a queue with a producer and a consumer, and their handles.
+func open[T any](cfg queue.Config[T]) (q *queue.Queue[T], producer, consumer *queue.Waiter) {
+	q = queue.New(cfg)
+	q.AddProducer()
+	q.AddConsumer()
+	return q, queue.NewWaiter(), queue.NewWaiter()
+}
+
+// mustPut puts values that get in or are dropped. Any goroutine may call it.
+func mustPut[T any](t *testing.T, q *queue.Queue[T], w *queue.Waiter, values ...T) {
+	t.Helper()
+	if n, err := q.Put(w, values, nil, nil); n != len(values) || err != nil {
+		t.Errorf("Put(%v) = %d, %v, want %d, nil", values, n, err, len(values))
+	}
+}
+
+// mustTake takes up to limit values.
+func mustTake[T any](t *testing.T, q *queue.Queue[T], w *queue.Waiter, limit int) []T {
+	t.Helper()
+	dst := make([]T, limit)
+	n, err := q.Take(w, dst, nil, nil)
+	if err != nil {
+		t.Fatalf("Take(%d) = %v, want nil", limit, err)
+	}
+	return dst[:n]
+}
+
+func weightOf(v int64) int64 { return v }
+
+func TestPoliciesOnAFullQueue(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		policy queue.Policy
+		n      int
+		err    string
+		left   []int
+		drops  []int
+	}{
+		{"drop newest keeps what waits", queue.DropNewest, 5, "", []int{1, 2, 3}, []int{4, 5}},
+		{"drop oldest keeps the end of the chunk", queue.DropOldest, 5, "", []int{3, 4, 5}, []int{1, 2}},
+		{"reject stops at the first that does not fit", queue.Reject, 3, "full (capacity 3)", []int{1, 2, 3}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var drops []int
+			q, in, out := open(queue.Config[int]{
+				Name: "e", Capacity: 3, OnFull: c.policy,
+				Dropped: func(v int, _ *queue.Tag, why queue.Reason) {
+					if why != queue.DropFull {
+						t.Errorf("reason = %v, want full", why)
+					}
+					drops = append(drops, v)
+				},
+			})
+			n, err := q.Put(in, []int{1, 2, 3, 4, 5}, nil, nil)
+			if n != c.n || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("Put(1..5) = %d, %v, want %d, %q", n, err, c.n, c.err)
+			}
+			if !slices.Equal(drops, c.drops) {
+				t.Errorf("dropped %v, want %v", drops, c.drops)
+			}
+			if got := mustTake(t, q, out, 9); !slices.Equal(got, c.left) {
+				t.Errorf("Take() = %v, want %v", got, c.left)
+			}
+		})
+	}
+}
+
+func TestAnEmptyPutDoesNothing(t *testing.T) {
+	for p := range queue.Reject + 1 {
+		q, in, _ := open(queue.Config[int]{Capacity: 1, OnFull: p})
+		mustPut(t, q, in)
+		mustPut(t, q, in, 1)
+		mustPut(t, q, in)
+		if st := q.Stats(); st.In != 1 || st.Depth != 1 {
+			t.Errorf("%v: In, Depth = %d, %d, want 1, 1", p, st.In, st.Depth)
+		}
+	}
+}
+
+func TestOfferDoesNotWait(t *testing.T) {
+	q, _, _ := open(queue.Config[int]{Name: "orders", Capacity: 1})
+	if err := q.Offer(1, nil); err != nil {
+		t.Fatalf("Offer(1) = %v, want nil", err)
+	}
+	full, ok := errors.AsType[*queue.FullError](q.Offer(2, nil))
+	if !ok || full.Edge != "orders" || full.Capacity != 1 || full.EstimatedWait != 0 {
+		t.Fatalf("Offer(2) = %+v, want a *FullError of orders, capacity 1", full)
+	}
+	if st := q.Stats(); st.In != 1 || st.Refused != 1 {
+		t.Errorf("In, Refused = %d, %d, want 1, 1", st.In, st.Refused)
+	}
+	if n, err := q.Put(nil, []int{3}, nil, nil); n != 0 || !isFull(err) {
+		t.Errorf("Put without a waiter = %d, %v, want 0 and a *FullError", n, err)
+	}
+}
+
+// T30: an offer is resolved at once and for good; nothing is accepted any more once the last producer has closed.
+func TestNothingIsAcceptedAfterTheEnd(t *testing.T) {
+	for p := range queue.Reject + 1 {
+		for _, end := range []struct {
+			name string
+			do   func(q *queue.Queue[int])
+			want error
+		}{
+			{"closed", (*queue.Queue[int]).CloseProducer, queue.ErrClosed},
+			{"left", func(q *queue.Queue[int]) { q.Leave(errLeft) }, queue.ErrLeft},
+			{"aborted", func(q *queue.Queue[int]) { q.Abort(errAbort) }, errAbort},
+		} {
+			t.Run(p.String()+" "+end.name, func(t *testing.T) {
+				q, in, _ := open(queue.Config[int]{Capacity: 1, OnFull: p})
+				mustPut(t, q, in, 1)
+				end.do(q)
+				if err := q.Offer(2, nil); err != end.want {
+					t.Errorf("Offer() = %v, want %v", err, end.want)
+				}
+				if n, err := q.Put(in, []int{2}, nil, nil); n != 0 || err != end.want {
+					t.Errorf("Put() = %d, %v, want 0, %v", n, err, end.want)
+				}
+				for _, sole := range []bool{true, false} {
+					if n, err := q.Demand(in, 1, sole); n != 0 || err != end.want {
+						t.Errorf("Demand() = %d, %v, want 0, %v", n, err, end.want)
+					}
+				}
+				if st := q.Stats(); st.In != 1 || st.Depth != 1 {
+					t.Errorf("In, Depth = %d, %d, want 1, 1", st.In, st.Depth)
+				}
+			})
+		}
+	}
+}
+
+func TestABlockedProducerGetsInAsSoonAsThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, in, out := open(queue.Config[int]{Capacity: 2})
+		began := time.Now()
+		var took time.Duration
+		go func() {
+			mustPut(t, q, in, 1, 2, 3)
+			took = time.Since(began)
+		}()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if st := q.Stats(); st.Blocked != 2*time.Second || st.Depth != 2 {
+			t.Errorf("while a producer is parked: Blocked, Depth = %v, %d, want 2s, 2", st.Blocked, st.Depth)
+		}
+		time.Sleep(time.Second)
+		mustTake(t, q, out, 1)
+		synctest.Wait()
+		if st := q.Stats(); took != 3*time.Second || st.Blocked != 3*time.Second || in.Parked.Sum() != int64(3*time.Second) {
+			t.Errorf("Put took %v, Blocked %v, Parked %v, want 3s each", took, st.Blocked, time.Duration(in.Parked.Sum()))
+		}
+		time.Sleep(time.Second)
+		if st := q.Stats(); st.Blocked != 3*time.Second {
+			t.Errorf("later: Blocked = %v, want 3s", st.Blocked)
+		}
+	})
+}
+
+// A chunk larger than the queue hands over what fits before it waits, also to a consumer that has waited for it.
+func TestAChunkLargerThanTheQueuePassesThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, in, out := open(queue.Config[int]{Capacity: 2})
+		var got []int
+		go func() {
+			for len(got) < 7 {
+				got = append(got, mustTake(t, q, out, 9)...)
+			}
+		}()
+		synctest.Wait() // the consumer is parked
+		mustPut(t, q, in, 1, 2, 3, 4, 5, 6, 7)
+		synctest.Wait()
+		if want := []int{1, 2, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
+			t.Fatalf("took %v, want %v", got, want)
+		}
+	})
+}
+
+func TestAProducerThatGivesUpKeepsTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, in, _ := open(queue.Config[int]{Capacity: 2})
+		done := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(done) })
+		if n, err := q.Put(in, []int{1, 2, 3}, nil, done); n != 2 || err != queue.ErrGaveUp {
+			t.Fatalf("Put() = %d, %v, want 2, ErrGaveUp", n, err)
+		}
+		if st := q.Stats(); st.In != 2 || st.Blocked != time.Second {
+			t.Fatalf("In, Blocked = %d, %v, want 2, 1s", st.In, st.Blocked)
+		}
+	})
+}
+
+func TestDemand(t *testing.T) {
+	t.Run("a sole producer waits and gets what fits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q, in, out := open(queue.Config[int]{Capacity: 4})
+			demand := func(limit, want int) {
+				t.Helper()
+				if n, err := q.Demand(in, limit, true); n != want || err != nil {
+					t.Fatalf("Demand(%d) = %d, %v, want %d, nil", limit, n, err, want)
+				}
+			}
+			demand(9, 4)
+			demand(3, 3)
+			mustPut(t, q, in, 1, 2, 3, 4)
+			began := time.Now()
+			time.AfterFunc(time.Second, func() { mustTake(t, q, out, 3) })
+			demand(9, 3)
+			if took := time.Since(began); took != time.Second {
+				t.Fatalf("Demand took %v, want 1s", took)
+			}
+		})
+	})
+	t.Run("one of several gets one, and reserves nothing", func(t *testing.T) { // T14
+		q, in, out := open(queue.Config[int]{Capacity: 4})
+		for range 100 { // idle producers that hold demand keep nobody out
+			if n, err := q.Demand(queue.NewWaiter(), 9, false); n != 4 || err != nil {
+				t.Fatalf("Demand() = %d, %v, want 4, nil", n, err)
+			}
+		}
+		mustPut(t, q, in, 1, 2, 3, 4)
+		if n, err := q.Demand(in, 9, false); n != 1 || err != nil {
+			t.Fatalf("Demand() of a full queue = %d, %v, want 1, nil", n, err)
+		}
+		mustTake(t, q, out, 4)
+	})
+	t.Run("a dropping queue never withholds it", func(t *testing.T) {
+		for _, p := range []queue.Policy{queue.DropNewest, queue.DropOldest, queue.Reject} {
+			q, in, _ := open(queue.Config[int]{Capacity: 4, OnFull: p})
+			mustPut(t, q, in, 1, 2, 3, 4)
+			if n, err := q.Demand(in, 9, true); n != 4 || err != nil {
+				t.Errorf("%v: Demand(9) = %d, %v, want 4, nil", p, n, err)
+			}
+			if n, err := q.Demand(in, 3, true); n != 3 || err != nil {
+				t.Errorf("%v: Demand(3) = %d, %v, want 3, nil", p, n, err)
+			}
+		}
+	})
+	t.Run("by weight it is estimated from the mean", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q, in, out := open(queue.Config[int64]{Capacity: 100, MaxWeight: 100, Weight: weightOf})
+			mustPut(t, q, in, 10, 30) // mean 20, 60 left
+			if n, err := q.Demand(in, 99, true); n != 3 || err != nil {
+				t.Fatalf("Demand() = %d, %v, want 3, nil", n, err)
+			}
+			mustPut(t, q, in, 50) // mean 30, 10 left: one may fit
+			if n, err := q.Demand(in, 99, true); n != 1 || err != nil {
+				t.Fatalf("Demand() = %d, %v, want 1, nil", n, err)
+			}
+			mustPut(t, q, in, 10)
+			began := time.Now()
+			time.AfterFunc(time.Second, func() { mustTake(t, q, out, 1) })
+			if n, err := q.Demand(in, 99, true); n != 1 || err != nil || time.Since(began) != time.Second {
+				t.Fatalf("Demand() = %d, %v after %v, want 1, nil after 1s", n, err, time.Since(began))
+			}
+		})
+	})
+}
+
+func TestAHeavyItemPassesAloneInABlockQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, in, out := open(queue.Config[int64]{Capacity: 10, MaxWeight: 10, Weight: weightOf})
+		mustPut(t, q, in, 1, 2)
+		go mustPut(t, q, in, 99, 3)
+		synctest.Wait()
+		if got := mustTake(t, q, out, 9); !slices.Equal(got, []int64{1, 2}) {
+			t.Fatalf("Take() = %v, want 1, 2: the heavy item waits until they are gone", got)
+		}
+		synctest.Wait()
+		if st := q.Stats(); st.Depth != 1 || st.Weight != 99 || st.Oversize != 1 {
+			t.Fatalf("Depth, Weight, Oversize = %d, %d, %d, want 1, 99, 1", st.Depth, st.Weight, st.Oversize)
+		}
+		if got := mustTake(t, q, out, 9); !slices.Equal(got, []int64{99}) {
+			t.Fatalf("Take() = %v, want 99 alone", got)
+		}
+		synctest.Wait()
+		if got := mustTake(t, q, out, 9); !slices.Equal(got, []int64{3}) {
+			t.Fatalf("Take() = %v, want 3", got)
+		}
+	})
+}
+
+func TestDroppingQueuesRefuseAHeavyItemUnlessTheyAreEmpty(t *testing.T) {
+	for _, p := range []queue.Policy{queue.DropNewest, queue.DropOldest} {
+		q, in, out := open(queue.Config[int64]{Capacity: 2, OnFull: p, MaxWeight: 10, Weight: weightOf})
+		mustPut(t, q, in, 1, 99, 2, 99)
+		if err := q.Offer(99, nil); err != queue.ErrDropped {
+			t.Errorf("%v: Offer(99) = %v, want ErrDropped", p, err)
+		}
+		if got := mustTake(t, q, out, 9); !slices.Equal(got, []int64{1, 2}) {
+			t.Errorf("%v: Take() = %v, want 1, 2", p, got)
+		}
+		mustPut(t, q, in, 99)
+		if st := q.Stats(); st.Dropped[queue.DropTooHeavy] != 3 || st.Oversize != 1 || st.Weight != 99 {
+			t.Errorf("%v: too heavy, oversize, weight = %d, %d, %d, want 3, 1, 99", p, st.Dropped[queue.DropTooHeavy], st.Oversize, st.Weight)
+		}
+	}
+}
+
+// The room that a heavy item waits for is kept for it: light ones of another producer do not pass it for ever.
+func TestAHeavyItemIsNotStarvedByLightOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, heavy, out := open(queue.Config[int64]{Capacity: 100, MaxWeight: 10, Weight: weightOf})
+		q.AddProducer()
+		light := queue.NewWaiter()
+		mustPut(t, q, light, 1, 1, 1, 1, 1)
+		go mustPut(t, q, heavy, 9)
+		synctest.Wait()
+		go func() {
+			for range 50 {
+				mustPut(t, q, light, 1)
+			}
+		}()
+		synctest.Wait()
+		if err := q.Offer(1, nil); !isFull(err) {
+			t.Errorf("Offer() = %v, want a *FullError: the room is reserved", err)
+		}
+		var got []int64
+		for len(got) < 56 {
+			got = append(got, mustTake(t, q, out, 1)...)
+			synctest.Wait()
+		}
+		if at := slices.Index(got, 9); at != 5 {
+			t.Fatalf("the heavy item came out as number %d, want 5, behind what waited before it", at)
+		}
+	})
+}
+
+// The reservation follows the chunk: once one heavy item is in, the room is kept for the next one, by its own weight.
+func TestAReservationIsForTheNextItemOfTheChunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, in, out := open(queue.Config[int64]{Capacity: 10, MaxWeight: 10, Weight: weightOf})
+		mustPut(t, q, in, 6)
+		go mustPut(t, q, in, 9, 1, 1, 2)
+		synctest.Wait()
+		mustTake(t, q, out, 1) // 9 and 1 fit now
+		synctest.Wait()
+		mustTake(t, q, out, 1)
+		synctest.Wait()
+		if st := q.Stats(); st.Depth != 3 || st.Weight != 4 {
+			t.Fatalf("Depth, Weight = %d, %d, want 3, 4: there is room for all that is left", st.Depth, st.Weight)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q, in, out := open(queue.Config[int64]{Capacity: 10, MaxWeight: 10, Weight: weightOf})
+		mustPut(t, q, in, 1, 1, 8)
+		go mustPut(t, q, in, 2, 8, 2)
+		synctest.Wait()
+		for _, want := range []int64{10, 10, 10, 10} {
+			mustTake(t, q, out, 1)
+			synctest.Wait()
+			if st := q.Stats(); st.Weight > want {
+				t.Fatalf("Weight = %d, want at most %d", st.Weight, want)
+			}
+		}
+	})
+}
+
+// An item without weight fits where the bound is just reached, and is let in when a place becomes free.
+func TestAnItemWithoutWeightFitsWhenTheBoundIsReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, in, out := open(queue.Config[int64]{Capacity: 2, MaxWeight: 10, Weight: weightOf})
+		mustPut(t, q, in, 0, 10)
+		go mustPut(t, q, in, 0)
+		synctest.Wait()
+		mustTake(t, q, out, 1)
+		synctest.Wait()
+		if st := q.Stats(); st.Depth != 2 {
+			t.Fatalf("Depth = %d, want 2", st.Depth)
+		}
+	})
+}
+
+func TestANegativeWeightIsAnError(t *testing.T) {
+	q, in, _ := open(queue.Config[int64]{Name: "e", Capacity: 9, MaxWeight: 10, Weight: weightOf})
+	if n, err := q.Put(in, []int64{1, -1}, nil, nil); n != 0 || err == nil || !strings.Contains(err.Error(), `edge "e": weight must be >= 0, got -1`) {
+		t.Errorf("Put() = %d, %v, want 0 and what is wrong", n, err)
+	}
+	if err := q.Offer(-1, nil); err == nil {
+		t.Error("Offer(-1) = nil, want what is wrong")
+	}
+	if st := q.Stats(); st.In != 0 {
+		t.Errorf("In = %d, want 0", st.In)
+	}
+}
+
+// The hook may use the queue: it runs without the lock.
+func TestTheHookRunsOutsideTheLock(t *testing.T) {
+	var q *queue.Queue[int]
+	depths := 0
+	q, in, _ := open(queue.Config[int]{Capacity: 1, OnFull: queue.DropOldest, Dropped: func(int, *queue.Tag, queue.Reason) {
+		depths += q.Stats().Depth
+	}})
+	mustPut(t, q, in, 1, 2)
+	if err := q.Offer(3, nil); err != nil || depths != 2 {
+		t.Fatalf("Offer() = %v, depths seen by the hook %d, want nil, 2", err, depths)
+	}
+}
+
+// T32: refusing costs nothing that grows, and is counted exactly.
+func TestTenMillionOffersToAFullQueue(t *testing.T) {
+	offers := 10_000_000
+	if raceEnabled {
+		offers /= 10
+	}
+	const producers, capacity = 64, 100
+	q, _, _ := open(queue.Config[int]{Capacity: capacity, OnFull: queue.DropNewest})
+	var wg sync.WaitGroup
+	allocs := testing.AllocsPerRun(1, func() {
+		for range producers {
+			wg.Go(func() {
+				for i := range offers / producers {
+					_ = q.Offer(i, nil)
+				}
+			})
+		}
+		wg.Wait()
+	})
+	in := int64(2 * (offers / producers) * producers) // AllocsPerRun warms up with a run of its own
+	if st := q.Stats(); st.In != in || st.Depth != capacity || st.Dropped[queue.DropFull] != in-capacity {
+		t.Errorf("In, Depth, Dropped = %d, %d, %v, want %d, %d, %d", st.In, st.Depth, st.Dropped, in, capacity, in-capacity)
+	}
+	if allocs > 10*producers {
+		t.Errorf("%v allocations, want just those of the goroutines", allocs)
+	}
+}
+
+func TestHotPathsAllocateNothing(t *testing.T) {
+	hook := func(int, *queue.Tag, queue.Reason) {}
+	weight := func(int) int64 { return 1 }
+	chunk, tags := make([]int, 64), make([]*queue.Tag, 64)
+	for _, c := range []struct {
+		name string
+		cfg  queue.Config[int]
+	}{
+		{"offer, drop newest", queue.Config[int]{OnFull: queue.DropNewest}},
+		{"offer, drop newest with a hook", queue.Config[int]{OnFull: queue.DropNewest, Dropped: hook, Tagged: true}},
+		{"offer, drop oldest", queue.Config[int]{OnFull: queue.DropOldest}},
+		{"offer, drop oldest with a hook", queue.Config[int]{OnFull: queue.DropOldest, Dropped: hook, Tagged: true}},
+		{"offer, drop oldest by weight", queue.Config[int]{OnFull: queue.DropOldest, MaxWeight: 50, Weight: weight}},
+		{"offer, drop newest by weight", queue.Config[int]{OnFull: queue.DropNewest, MaxWeight: 50, Weight: weight}},
+		{"offer, reject", queue.Config[int]{OnFull: queue.Reject}},
+		{"offer, block", queue.Config[int]{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.cfg.Capacity = 100
+			q, _, _ := open(c.cfg)
+			if got := testing.AllocsPerRun(500, func() { _ = q.Offer(1, nil) }); got != 0 {
+				t.Errorf("%v allocations, want 0", got)
+			}
+		})
+		t.Run("chunks, "+c.name, func(t *testing.T) {
+			c.cfg.Capacity, c.cfg.Dropped = 100, nil
+			q, in, out := open(c.cfg)
+			got := testing.AllocsPerRun(500, func() {
+				_, _ = q.Put(in, chunk, tags, nil)
+				if c.cfg.OnFull != queue.Block {
+					_, _ = q.Put(in, chunk, tags, nil)
+				}
+				for range 3 {
+					if q.Stats().Depth > 0 {
+						_, _ = q.Take(out, chunk, tags, nil)
+					}
+				}
+			})
+			if got != 0 {
+				t.Errorf("%v allocations, want 0", got)
+			}
+		})
+	}
+}
+
+func TestOnLeftRunsOnceWhenTheLastConsumerLeaves(t *testing.T) {
+	var q *queue.Queue[int]
+	called := 0
+	q, _, _ = open(queue.Config[int]{Capacity: 1, Left: func(cause error) stage.Outcome { return stage.Outcome{Err: cause} }})
+	q.AddConsumer()
+	q.OnLeft(func() { called += 1 + q.Stats().Depth })
+	for i, want := range []int{0, 1, 1} {
+		if q.Leave(errLeft); called != want {
+			t.Fatalf("after %d consumers left: called %d times, want %d", i+1, called, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for p, want := range map[queue.Policy]string{queue.Block: "block", queue.Reject: "reject", 4: "policy(4)"} {
+		if got := p.String(); got != want || p.Valid() != (p < 4) {
+			t.Errorf("Policy %d: %q, valid %v, want %q, %v", uint8(p), got, p.Valid(), want, p < 4)
+		}
+	}
+	for r, want := range map[queue.Reason]string{queue.DropFull: "full", queue.DropTooHeavy: "too heavy", queue.Reasons: "reason(5)"} {
+		if got := r.String(); got != want {
+			t.Errorf("Reason %d: %q, want %q", uint8(r), got, want)
+		}
+	}
+	err := &queue.FullError{Edge: "e", Capacity: 3, EstimatedWait: 1500 * time.Microsecond}
+	if got, want := err.Error(), `flow: edge "e" is full (capacity 3, estimated wait 1.5ms)`; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,107 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+)
+
+// Waiter is the handle of one producer or consumer: the place where it parks, and what the queue remembers of it. It serves one
+// call at a time.
+type Waiter struct {
+	// Ticket numbers the successful Takes of all consumers of a queue from 0, in the order in which they took.
+	Ticket int64
+	// Entered and Returned are the clock at the start and the end of the last Take, Waited the part of it spent waiting.
+	Entered, Returned, Waited int64
+
+	// Parked is how long it was parked: for room as a producer, for items as a consumer.
+	Parked clock.Stopwatch
+
+	signal     chan struct{}
+	queued     bool // in a line; guarded by the queue's lock
+	prev, next *Waiter
+	taken      int     // items of the last Take
+	weights    []int64 // of the values of the running Put
+}
+
+// NewWaiter returns a handle for one goroutine.
+func NewWaiter() *Waiter { return &Waiter{signal: make(chan struct{}, 1)} }
+
+// sleep waits for a signal, at most until timeout or done, which may be nil. It reports whether the signal came.
+func (w *Waiter) sleep(timeout <-chan time.Time, done <-chan struct{}) bool {
+	if timeout == nil && done == nil {
+		<-w.signal
+		return true
+	}
+	select {
+	case <-w.signal:
+		return true
+	case <-timeout:
+		return false
+	case <-done:
+		return false
+	}
+}
+
+// line is a first-come, first-served list of waiters that measures for how long it was not empty.
+type line struct {
+	first, last *Waiter
+	since       int64
+	total       int64
+}
+
+func (l *line) push(w *Waiter) {
+	if l.first == nil {
+		l.since = clock.Now()
+		l.first = w
+	} else {
+		l.last.next = w
+		w.prev = l.last
+	}
+	l.last = w
+	w.queued = true
+}
+
+func (l *line) remove(w *Waiter) {
+	if w.prev == nil {
+		l.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next, w.queued = nil, nil, false
+	if l.first == nil {
+		l.total += clock.Now() - l.since
+	}
+}
+
+// wake signals the first waiter, if there is one.
+func (l *line) wake() {
+	if l.first != nil {
+		l.signal(l.first)
+	}
+}
+
+// signal takes w out of the line and wakes it.
+func (l *line) signal(w *Waiter) {
+	l.remove(w)
+	w.signal <- struct{}{}
+}
+
+func (l *line) wakeAll() {
+	for l.first != nil {
+		l.wake()
+	}
+}
+
+// waited returns for how long the line was not empty, up to now.
+func (l *line) waited(now int64) time.Duration {
+	if l.first != nil {
+		return time.Duration(l.total + now - l.since)
+	}
+	return time.Duration(l.total)
+}

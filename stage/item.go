@@ -1,0 +1,167 @@
+package stage
+
+import (
+	"sync"
+
+	"github.com/weir-go/weir/internal/claim"
+)
+
+// Item is a value together with what travels beside it: metadata, and the claim that settles the message it came from.
+// Items are seen by item sources and sinks and by custom stages; everybody else works with plain values.
+type Item[T any] struct {
+	Value T
+
+	tag  *claim.Tag[Meta] // nil for a plain value
+	hold *hold            // set by In.Keep
+}
+
+// Outcome is how an item ended: Kind, Err (why it is not Done) and Delay (for Failed: how long to wait before it comes
+// again; zero leaves that to the settler).
+type Outcome = claim.Outcome
+
+// OutcomeKind is the kind of an [Outcome]. The worst share of an item decides: Failed before Terminated before Done.
+type OutcomeKind = claim.Kind
+
+// The kinds of [Outcome].
+const (
+	Done       = claim.Done       // processed
+	Terminated = claim.Terminated // never to be delivered again
+	Failed     = claim.Failed     // not processed: to be delivered again
+)
+
+// Settler is told how the items end that an adapter made with [Claimed]: Settle(token, outcome), once per token, from any
+// goroutine. It must not block.
+type Settler = claim.Settler
+
+// NewItem returns an item with metadata and no claim.
+func NewItem[T any](v T, m Meta) Item[T] {
+	return Item[T]{Value: v, tag: claim.New(m)}
+}
+
+// Claimed returns an item whose outcome is reported to by, under token, when everything derived from it has left the
+// pipeline. It is for adapters; the pair of settler and token stands in for a closure per message.
+func Claimed[T any](v T, m Meta, by Settler, token uint64) Item[T] {
+	return Item[T]{Value: v, tag: claim.Claimed(m, by, token)}
+}
+
+// Meta returns a copy of the item's metadata, the zero Meta for a plain item.
+func (i Item[T]) Meta() Meta {
+	if i.tag == nil {
+		return Meta{}
+	}
+	return i.tag.Meta
+}
+
+// With returns an item with another value and the same metadata and claim.
+func (i Item[T]) With[U any](v U) Item[U] {
+	return Item[U]{Value: v, tag: i.tag, hold: i.hold}
+}
+
+// Done ends an item that was kept with [In.Keep]: it has been processed. Further calls do nothing.
+func (i Item[T]) Done() { i.end(Outcome{}) }
+
+// Fail ends an item that was kept with [In.Keep]: it has not been processed, because of err. Further calls do nothing.
+func (i Item[T]) Fail(err error) { i.end(Outcome{Kind: Failed, Err: err}) }
+
+func (i Item[T]) end(o Outcome) {
+	if t := i.hold.take(); t != nil {
+		t.Release(o)
+	}
+}
+
+// Combine returns an item made of kept ones: it takes over their claims, and its metadata is that of a group (the strictest
+// class, the latest deadline, the key they share). The kept items must not be ended any more. It is handed on by [Out.Emit].
+func Combine[T, U any](v U, kept ...Item[T]) Item[U] {
+	var meta Meta
+	var parents []*claim.Tag[Meta]
+	var by *keeper
+	for n, k := range kept {
+		if n == 0 {
+			meta = k.Meta()
+		} else {
+			meta = MergeGroup(meta, k.Meta())
+		}
+		if t := k.hold.take(); t != nil {
+			parents = append(parents, t)
+			by = k.hold.kept
+		}
+	}
+	if len(parents) == 0 {
+		return Item[U]{Value: v}
+	}
+	tag := claim.Derive(meta, parents...)
+	return Item[U]{Value: v, tag: tag, hold: by.add(tag, true)}
+}
+
+// hold is one kept share of a claim. It ends once: by Done, Fail or Combine, by the Emit of a combined item, or by the
+// engine when the stage returns.
+type hold struct {
+	kept     *keeper
+	combined bool // made by Combine: Emit takes the share along
+
+	mu  sync.Mutex
+	tag *claim.Tag[Meta]
+}
+
+// take returns the tag whose share the caller must now release, nil if somebody else has done so.
+func (h *hold) take() *claim.Tag[Meta] {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	t := h.tag
+	h.tag = nil
+	h.mu.Unlock()
+	if t != nil {
+		h.kept.forget(h)
+	}
+	return t
+}
+
+// keeper remembers what a custom stage keeps, and what it has combined and not emitted.
+type keeper struct {
+	mu   sync.Mutex
+	held map[*hold]struct{}
+}
+
+func (k *keeper) keep(t *claim.Tag[Meta]) *hold {
+	if t == nil {
+		return nil
+	}
+	t.Share(1)
+	return k.add(t, false)
+}
+
+// add remembers a share that the stage already has.
+func (k *keeper) add(t *claim.Tag[Meta], combined bool) *hold {
+	h := &hold{kept: k, combined: combined, tag: t}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held == nil {
+		k.held = make(map[*hold]struct{})
+	}
+	k.held[h] = struct{}{}
+	return h
+}
+
+func (k *keeper) forget(h *hold) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.held, h)
+}
+
+// releaseAll ends everything still held and returns how much that was.
+func (k *keeper) releaseAll(o Outcome) int {
+	k.mu.Lock()
+	held := k.held
+	k.held = nil
+	k.mu.Unlock()
+	n := 0
+	for h := range held {
+		if t := h.take(); t != nil {
+			t.Release(o)
+			n++
+		}
+	}
+	return n
+}

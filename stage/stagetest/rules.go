@@ -1,0 +1,43 @@
+package stagetest
+
+import "fmt"
+
+// rules are the sentences of the contracts in package stage, word by word; a test compares them.
+var rules = map[string]string{
+	"P1": "0 <= n <= len(dst), and nothing is written past len(dst).",
+	"P2": "dst[:n] holds the next values in order; what is behind them has no meaning.",
+	"P3": "n > 0 may come with an error; the n values count first.",
+	"P4": "ErrEnd and other final errors repeat on every later call, without touching the outside.",
+	"P5": "(0, nil) is returned only for an empty dst.",
+	"P6": "An empty dst consumes nothing.",
+	"P7": "Once ctx is done Pull returns within 100 ms with the context's cause. No value is lost: a later call with " +
+		"another context goes on where this one stopped. A cancelled context is not the end of the stream.",
+	"P8":  "dst is not kept after Pull has returned.",
+	"P9":  "Pull has one caller at a time; it need not be safe for concurrent use.",
+	"P10": "Close, where there is one, may be called more than once, and comes after the last Pull.",
+	"P11": "The source reads no more from the outside than it hands out, plus a prefetch that it documents.",
+	"P12": "A panic is a final error of the source.",
+
+	"demand": "Pull waits for the first value only; it returns what it has instead of waiting for a second one.",
+
+	"K1": "Push takes all of items and returns nil, or returns an error; *[BatchError] says which of them failed, and the " +
+		"items it does not list were taken.",
+	"K2": "Push is not called with an empty slice.",
+	"K3": "Push keeps neither the slice nor its memory; the values are its own.",
+	"K4": "Once ctx is done Push returns soon, with the context's cause where it gave up.",
+	"K5": "Push has one caller at a time unless flow.Workers says otherwise.",
+	"K6": "Close, where there is one, may be called more than once, and comes after the last Push. It flushes, and its error counts.",
+}
+
+// findings are the violations that a check has found.
+type findings struct {
+	rule string
+	errs []error
+}
+
+func (f *findings) addf(format string, args ...any) {
+	f.errs = append(f.errs, fmt.Errorf(format+"\n\trule %s: %s", append(args, f.rule, rules[f.rule])...))
+}
+
+// any reports whether something was found, which makes most further steps of a check pointless.
+func (f *findings) any() bool { return len(f.errs) > 0 }
