@@ -4,4 +4,9 @@ go 1.27
 
 require github.com/weir-go/weir v0.0.0
 
+require (
+	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+)
+
 replace github.com/weir-go/weir => ../

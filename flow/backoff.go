@@ -3,8 +3,6 @@ package flow
 import (
 	"math/rand/v2"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
 )
 
 // jitter is exponential backoff with full jitter. The library's own randomises around the interval instead of below it.
@@ -13,11 +11,14 @@ type jitter struct {
 	next       time.Duration
 }
 
-func newJitter(first, max time.Duration) backoff.BackOff {
+func newJitter(first, max time.Duration) *jitter {
 	j := &jitter{first: first, max: max}
 	j.Reset()
 	return j
 }
+
+// valid reports whether the arguments make sense.
+func (j *jitter) valid() bool { return j.first > 0 && j.max >= j.first }
 
 // Reset implements backoff.BackOff.
 func (j *jitter) Reset() { j.next = min(j.first, j.max) }

@@ -11,14 +11,15 @@ import (
 
 // Batch groups consecutive values into slices.
 //
-// Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds at most n items.
-// Emits:        when n values are there, when maxWait has passed since it took the first of them, or at the end of the
-// input, a drain included. It never emits without demand.
-// Backpressure: waits for downstream and pulls nothing meanwhile, so that its edge fills.
-// Ends:         emits the rest when upstream ends; gives it back when the run stops.
-// Errors:       none of its own. n < 1 and maxWait < 0 are build errors; maxWait 0 is no limit in time.
-// Ownership:    each slice is fresh and belongs to the receiver.
-// Claims:       a batch carries the claims of its items; its metadata is that of a group.
+//	Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds at most n items.
+//	Emits:        when n values are there, when maxWait has passed since it took the first of them, or at the
+//	              end of the input, a drain included. It never emits without demand.
+//	Backpressure: waits for downstream and pulls nothing meanwhile, so that its edge fills.
+//	Ends:         emits the rest when upstream ends; gives it back when the run stops.
+//	Errors:       none of its own. n < 1, n > 2147483647 and maxWait < 0 are build errors;
+//	              maxWait 0 is no limit in time.
+//	Ownership:    each slice is fresh and belongs to the receiver.
+//	Claims:       a batch carries the claims of its items; its metadata is that of a group.
 //
 // For a sink that writes many rows at a time use To with [Gather] instead: then errors and claims stay with the rows.
 func (f Flow[T]) Batch[S interface{ []T }](n int, maxWait time.Duration, opts ...StepOption) Flow[S] {
@@ -30,11 +31,15 @@ func (f Flow[T]) Batch[S interface{ []T }](n int, maxWait time.Duration, opts ..
 // BatchWeight groups consecutive values into slices of a total weight of at most max. An item weighs what weight says, at
 // least 1, so that a batch has at most max items; one that is heavier than max is a batch of its own.
 //
-// Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds items of a weight of at most max, and at
-// most as many again that it has already taken.
-// Emits:        when the next item would exceed max, when max is reached, and otherwise as [Flow.Batch] does.
-// Errors:       a negative weight and a panic in weight stop the run. max < 1, maxWait < 0 and a nil weight are build errors.
-// Ownership, Claims: as for [Flow.Batch].
+//	Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds at most max items: a
+//	              batch, and what it took from its edge together with the end of that.
+//	Emits:        when the next item would exceed max, when max is reached, and otherwise as Batch does.
+//	Backpressure: as for Batch.
+//	Ends:         as for Batch.
+//	Errors:       a negative weight and a panic in weight stop the run. max < 1, maxWait < 0 and a nil weight are
+//	              build errors.
+//	Ownership:    as for Batch.
+//	Claims:       as for Batch.
 func (f Flow[T]) BatchWeight[S interface{ []T }](max int64, weight func(T) int64, maxWait time.Duration, opts ...StepOption) Flow[S] {
 	nd := stepNode("batchweight", f, opts)
 	nd.check(max >= 1, argument("max", ">= 1", max))

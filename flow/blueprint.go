@@ -24,6 +24,7 @@ type node struct {
 	ups  []*node
 
 	branches int     // of a fan-out: how many outputs it has
+	branch   int     // of an output of a fan-out: which one, from 1
 	sides    []*leaf // side pipelines that belong to it
 
 	once *atomic.Bool // serves one run: set when it has
@@ -218,6 +219,7 @@ type planner struct {
 	seen  map[*node]int // how often each node was reached from downstream
 	taken map[string]*node
 	fans  []*node
+	count int // of named nodes, branches aside
 }
 
 func (p *planner) visit(n *node) {
@@ -255,8 +257,14 @@ func (p *planner) visit(n *node) {
 // christen gives the node its name. Edges have names of their own.
 func (p *planner) christen(n *node) {
 	name := n.name
-	if name == "" {
-		name = n.op + "#" + strconv.Itoa(len(p.names)+1)
+	switch {
+	case n.branch > 0:
+		name = p.names[n.ups[0]] + "." + strconv.Itoa(n.branch)
+	case name == "":
+		name = n.op + "#" + strconv.Itoa(p.count+1)
+	}
+	if n.branch == 0 {
+		p.count++
 	}
 	p.names[n] = name
 	key := name

@@ -8,8 +8,11 @@ import (
 	"github.com/weir-go/weir/stage"
 )
 
-// Collect runs f and returns its values. Nothing here is unbounded: beyond limit values the run fails with [ErrTooMany].
-// The values that there are come with every error. limit < 0 is an error.
+// Collect runs f and returns its values, at most limit of them. With an error come the values so far.
+//
+//	Ends:   with upstream.
+//	Errors: those of the run; more than limit values are ErrTooMany. limit < 0 is an error.
+//	Claims: an item settles as done when its value is in the result.
 func (f Flow[T]) Collect(ctx context.Context, limit int) ([]T, error) {
 	var values []T
 	s, n, h := sinkSettings("collect", f.node().about(), nil)
@@ -26,7 +29,11 @@ func (f Flow[T]) Collect(ctx context.Context, limit int) ([]T, error) {
 }
 
 // Reduce runs f and returns what fn makes of its values, one after the other, beginning with init. With an error comes the
-// result so far. A nil fn is an error.
+// result so far.
+//
+//	Ends:   with upstream.
+//	Errors: those of the run. fn can't fail; a panic in it stops the run. A nil fn is an error.
+//	Claims: an item settles as done when the chunk that it came with is in the result.
 func (f Flow[T]) Reduce[U any](ctx context.Context, init U, fn func(U, T) U) (U, error) {
 	acc := init
 	s, n, h := sinkSettings("reduce", f.node().about(), nil)
@@ -51,11 +58,15 @@ func (f Flow[T]) into(s *settings, n *node, h engine.Handling, push func([]T) er
 	})
 }
 
-// All runs f and ranges over its values. The last pair may be an error: of the blueprint, of a stage, or ctx's cause.
+// All runs f and ranges over its values.
 //
 // The loop pulls with its own demand, one value at a time, so that leaving it with break or return loses nothing: what was
-// not asked for is still in the source, or given back. Each turn of the loop that ends settles its item as done; a panic in
-// the body fails it.
+// not asked for is still in the source, or given back.
+//
+//	Ends:   with upstream, or with the loop; the loop goes on when the run has ended.
+//	Errors: the last pair may be an error: of the blueprint, of a stage, or ctx's cause. A panic in the body
+//	        stops the run and goes on.
+//	Claims: each turn of the loop that ends settles its item as done, break included; a panic in it fails it.
 func (f Flow[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T

@@ -119,11 +119,13 @@ func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
 
 // Buffer puts an edge of the given capacity behind f, with a policy for when it is full.
 //
-// Shape:        T → T, order kept; the stages before and behind it run in goroutines of their own.
-// Backpressure: Block waits for room, and the wait reaches the source; the other policies never wait.
-// Ends:         what waits is delivered at the end, and given back when the run stops.
-// Errors:       capacity < 1 and an unknown policy are build errors. Reject stops the run with a *FullError.
-// Cost:         one goroutine; no allocation per item.
+//	Shape:        T → T, order kept; the stages before and behind it run in goroutines of their own.
+//	Backpressure: Block waits for room, and the wait reaches the source; the other policies never wait.
+//	Ends:         what waits is delivered at the end, and given back when the run stops.
+//	Errors:       a capacity < 1 or > 2147483647 and an unknown policy are build errors. Reject stops the run
+//	              with a *FullError.
+//	Claims:       travel along; that of a dropped item settles as SettleDropped says.
+//	Cost:         one goroutine; no allocation per item.
 func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[T] {
 	var s settings
 	for _, o := range opts {
@@ -135,6 +137,15 @@ func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[
 // Edge puts the edge e behind f: [Flow.Buffer] for everything that its two arguments do not say.
 //
 // An operator that needs an edge in front of it or behind it uses the one that is written at that place.
+//
+//	Shape:        T → T, order kept; the stages before and behind it run in goroutines of their own.
+//	Backpressure: as for Buffer. A bound by weight makes the demand an estimate: an item in the producer's hand
+//	              may have to wait.
+//	Ends:         as for Buffer.
+//	Errors:       fields out of range, and one of MaxWeight and Weight without the other, are build errors. A
+//	              negative weight and a panic in Weight or Dropped stop the run, and so does Reject.
+//	Claims:       travel along; that of a dropped item settles as SettleDropped says.
+//	Cost:         as for Buffer; MaxWait and Weight cost a comparison and a call per item.
 func (f Flow[T]) Edge(e Edge[T]) Flow[T] {
 	s := settings{name: e.Name, named: e.Name != ""}
 	return newEdge("edge", f, e, &s)

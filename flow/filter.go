@@ -7,10 +7,11 @@ import (
 
 // Filter hands on the values for which keep is true. The others settle as done.
 //
-// Shape:        T → T, order kept; fused: no goroutine, no queue.
-// Backpressure: a value let go gives its demand back: the filter pulls again until it has something to hand on.
-// Errors:       keep can't fail. A panic in it stops the run. A nil keep is a build error.
-// Cost:         a call of keep; no allocation per item.
+//	Shape:        T → T, order kept; fused: no goroutine, no queue.
+//	Backpressure: a value let go gives its demand back: the filter pulls again until it has something to hand
+//	              on.
+//	Errors:       keep can't fail. A panic in it stops the run. A nil keep is a build error.
+//	Cost:         a call of keep; no allocation per item.
 func (f Flow[T]) Filter(keep func(T) bool, opts ...StepOption) Flow[T] {
 	n := stepNode("filter", f, opts)
 	n.check(keep != nil, "function must not be nil")
@@ -80,10 +81,10 @@ func (s *filterStep[T]) Leave() { s.in.Leave() }
 
 // FilterMap hands on what fn makes of each value, where it returns true. The other values settle as done.
 //
-// Shape:        T → U, order kept; fused: no goroutine, no queue.
-// Backpressure: as for [Flow.Filter].
-// Errors:       fn can't fail; see [Flow.TryMap]. A panic in it stops the run. A nil fn is a build error.
-// Cost:         a call of fn; no allocation per item.
+//	Shape:        T → U, order kept; fused: no goroutine, no queue.
+//	Backpressure: as for Filter.
+//	Errors:       fn can't fail; see TryMap. A panic in it stops the run. A nil fn is a build error.
+//	Cost:         a call of fn; no allocation per item.
 func (f Flow[T]) FilterMap[U any](fn func(T) (U, bool), opts ...StepOption) Flow[U] {
 	n := stepNode("filtermap", f, opts)
 	n.check(fn != nil, "function must not be nil")

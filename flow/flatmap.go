@@ -8,11 +8,12 @@ import (
 // FlatMap hands on the elements of fn of each value. A value with no elements settles as done; one with several settles when all
 // of them have.
 //
-// Shape:        T → U, order kept; fused: no goroutine, no queue; holds the one slice that fn has returned.
-// Backpressure: pulls a value when the last slice is used up.
-// Errors:       fn can't fail. A panic in it stops the run. A nil fn is a build error.
-// Ownership:    the slice is the operator's until the next call of fn; it is not changed.
-// Cost:         a call of fn and a copy of the elements.
+//	Shape:        T → U, order kept; fused: no goroutine, no queue; holds one slice that fn has returned, and the
+//	              values of a chunk for which it is still to be called.
+//	Backpressure: calls fn again when the last slice is used up.
+//	Errors:       fn can't fail. A panic in it stops the run. A nil fn is a build error.
+//	Ownership:    the slice is the operator's until the next call of fn; it is not changed.
+//	Cost:         a call of fn and a copy of the elements.
 func (f Flow[T]) FlatMap[U any](fn func(T) []U, opts ...StepOption) Flow[U] {
 	n := stepNode("flatmap", f, opts)
 	n.check(fn != nil, "function must not be nil")

@@ -57,9 +57,9 @@ func source[T any](op string, opts []SourceOption, fresh bool, open func(ctx con
 
 // From is a flow of what src gives. Its metadata is used where src is also a stage.ItemSource.
 //
-// Ends:   with the source. A source that is an io.Closer is closed once when the run has ended.
-// Errors: an error of the source stops the run. A nil source is a build error, and so is a second run: a source has state,
-// and an empty second run would be silent. [Open] makes a source for each run.
+//	Ends:   with the source. A source that is an io.Closer is closed once when the run has ended.
+//	Errors: an error of the source stops the run. A nil source is a build error, and so is a second run: a
+//	        source has state, and an empty second run would be silent. Open makes a source for each run.
 func From[T any](src stage.Source[T], opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, false, func(context.Context, bool) (stage.Source[T], error) { return src, nil })
 	f.check(src != nil, "source must not be nil")
@@ -68,6 +68,10 @@ func From[T any](src stage.Source[T], opts ...SourceOption) Flow[T] {
 }
 
 // FromItems is [From] for a source that knows metadata, or wants to be told how its items end.
+//
+//	Ends:   as for From.
+//	Errors: as for From.
+//	Claims: an item settles when all that was made of it has left the pipeline, with the worst of the outcomes.
 func FromItems[T any](src stage.ItemSource[T], opts ...SourceOption) Flow[T] {
 	f, s := source[T]("from", opts, false, nil)
 	f.check(src != nil, "source must not be nil")
@@ -83,8 +87,11 @@ func FromItems[T any](src stage.ItemSource[T], opts ...SourceOption) Flow[T] {
 	return Flow[T]{f}
 }
 
-// Open is a flow of what the source gives that open returns, a fresh one for each run. open is called before anything runs, and
-// its error is one of Start.
+// Open is a flow of what the source gives that open returns, a fresh one for each run. open is called before anything runs. Its
+// metadata is used where the source is also a stage.ItemSource.
+//
+//	Ends:   with the source. One that is an io.Closer is closed once when its run has ended.
+//	Errors: an error of open is one of Start; one of the source stops the run. A nil open is a build error.
 func Open[T any](open func(ctx context.Context) (stage.Source[T], error), opts ...SourceOption) Flow[T] {
 	f, _ := source("open", opts, true, func(ctx context.Context, live bool) (stage.Source[T], error) {
 		if !live || open == nil {
@@ -101,6 +108,9 @@ func Open[T any](open func(ctx context.Context) (stage.Source[T], error), opts .
 }
 
 // FromSlice is a flow of the values of vs, which must not change while it runs.
+//
+//	Ends:   after the last value.
+//	Errors: none.
 func FromSlice[T any](vs []T, opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, true, func(context.Context, bool) (stage.Source[T], error) { return stage.Slice(vs), nil })
 	return Flow[T]{f}
@@ -108,6 +118,9 @@ func FromSlice[T any](vs []T, opts ...SourceOption) Flow[T] {
 
 // FromSeq is a flow of what seq yields. Values are taken one by one, because the next may be long in coming; so a source that
 // has many at once is faster as a [From] or [FromSlice].
+//
+//	Ends:   when seq returns. A run that ends earlier stops the sequence.
+//	Errors: seq can't fail; see FromSeq2. A panic in it stops the run. A nil seq is a build error.
 func FromSeq[T any](seq iter.Seq[T], opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, true, func(context.Context, bool) (stage.Source[T], error) {
 		if seq == nil {
@@ -119,7 +132,10 @@ func FromSeq[T any](seq iter.Seq[T], opts ...SourceOption) Flow[T] {
 	return Flow[T]{f}
 }
 
-// FromSeq2 is [FromSeq] for a sequence that may fail: an error stops the run. It has the shape that [Flow.All] returns.
+// FromSeq2 is [FromSeq] for a sequence that may fail. It has the shape that [Flow.All] returns.
+//
+//	Ends:   as for FromSeq.
+//	Errors: an error of the sequence stops the run, and so does a panic in it. A nil seq is a build error.
 func FromSeq2[T any](seq iter.Seq2[T, error], opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, true, func(context.Context, bool) (stage.Source[T], error) {
 		if seq == nil {
@@ -131,15 +147,20 @@ func FromSeq2[T any](seq iter.Seq2[T, error], opts ...SourceOption) Flow[T] {
 	return Flow[T]{f}
 }
 
-// FromChan is a flow of what is sent on ch. It ends when ch is closed.
+// FromChan is a flow of what is sent on ch.
+//
+//	Ends:   when ch is closed. What was not asked for when a run ends earlier is still in ch.
+//	Errors: none of its own. A nil ch is a build error.
 func FromChan[T any](ch <-chan T, opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, true, func(context.Context, bool) (stage.Source[T], error) { return stage.Chan(ch), nil })
 	f.check(ch != nil, "channel must not be nil")
 	return Flow[T]{f}
 }
 
-// FromFunc is a flow of what fn returns, one value a call, until it returns stage.ErrEnd. Any other error stops the run.
-// The next call is made when there is room for its value.
+// FromFunc is a flow of what fn returns, one value a call. The next call is made when there is demand for its value.
+//
+//	Ends:   when fn returns stage.ErrEnd.
+//	Errors: any other error of fn stops the run, and so does a panic in it. A nil fn is a build error.
 func FromFunc[T any](fn func(ctx context.Context) (T, error), opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, true, func(context.Context, bool) (stage.Source[T], error) {
 		if fn == nil {
@@ -152,6 +173,9 @@ func FromFunc[T any](fn func(ctx context.Context) (T, error), opts ...SourceOpti
 }
 
 // Apply inserts a combination of operators of one's own into the chain: f.Apply(fn) is fn(f).
+//
+//	Shape:  that of the operators in fn; Apply adds none. fn is called at once, when the blueprint is made.
+//	Errors: those of the operators in fn. A nil fn is a build error.
 func (f Flow[T]) Apply[U any](fn func(Flow[T]) Flow[U]) Flow[U] {
 	if fn == nil {
 		n := newNode("apply", &settings{}, f.node().about())

@@ -60,6 +60,9 @@ func (in *Inlet[T]) fail(err error) {
 }
 
 // Flow returns what is offered as a flow. Its edge is the inlet's.
+//
+//	Ends:   when the inlet is closed, by Close or a drain, and what it has accepted is processed.
+//	Errors: none of its own. A second run is a build error, and so is what is wrong with the edge.
 func (in *Inlet[T]) Flow() Flow[T] {
 	return Flow[T]{&edged[T]{node: in.node, spec: in.edge, up: inletQueue[T]{in}}}
 }

@@ -4,9 +4,9 @@ import "github.com/weir-go/weir/internal/engine"
 
 // Map hands on fn of each value.
 //
-// Shape:  T → U, one for one, order kept; fused: no goroutine, no queue.
-// Errors: fn can't fail; see [Flow.TryMap]. A panic in fn stops the run. A nil fn is a build error.
-// Cost:   a call of fn; no allocation per item.
+//	Shape:  T → U, one for one, order kept; fused: no goroutine, no queue.
+//	Errors: fn can't fail; see TryMap. A panic in fn stops the run. A nil fn is a build error.
+//	Cost:   a call of fn; no allocation per item.
 func (f Flow[T]) Map[U any](fn func(T) U, opts ...StepOption) Flow[U] {
 	n := stepNode("map", f, opts)
 	n.check(fn != nil, "function must not be nil")
@@ -54,9 +54,9 @@ func (s *mapStep[T, U]) Leave() { s.in.Leave() }
 
 // Tap calls fn for each value and hands the value on.
 //
-// Shape:  T → T, one for one, order kept; fused: no goroutine, no queue.
-// Errors: fn can't fail. A panic in fn stops the run. A nil fn is a build error.
-// Cost:   a call of fn; no allocation per item.
+//	Shape:  T → T, one for one, order kept; fused: no goroutine, no queue.
+//	Errors: fn can't fail. A panic in fn stops the run. A nil fn is a build error.
+//	Cost:   a call of fn; no allocation per item.
 func (f Flow[T]) Tap(fn func(T), opts ...StepOption) Flow[T] {
 	n := stepNode("tap", f, opts)
 	n.check(fn != nil, "function must not be nil")

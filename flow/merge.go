@@ -6,11 +6,12 @@ import (
 
 // Merge is a flow of what all of fs give, as it comes.
 //
-// Shape:        several T → T; the order of each input is kept, a chunk at most from one at a time; a goroutine for each input, one edge.
-// Backpressure: an input pulls first and then waits for room, one item at a time while the edge is full: none reserves room for
-// an item that it does not have.
-// Ends:         when all inputs have ended.
-// Errors:       none of its own. An error of any input stops the run. No input at all is a build error.
+//	Shape:        several T → T; the order of each input is kept, a chunk at most from one at a time; a
+//	              goroutine for each input, one edge.
+//	Backpressure: an input pulls first and then waits for room, one item at a time while the edge is full: none
+//	              reserves room for an item that it does not have.
+//	Ends:         when all inputs have ended.
+//	Errors:       none of its own. An error of any input stops the run. No input at all is a build error.
 func Merge[T any](fs ...Flow[T]) Flow[T] {
 	ups := make([]upstream[T], len(fs))
 	nodes := make([]*node, len(fs))

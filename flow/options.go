@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -163,14 +164,29 @@ func Retry(times int, b Backoff) Decision {
 		d.err = argument("Retry: times", ">= 1", times)
 	case b == nil:
 		d.err = "Retry: backoff must not be nil"
+	default:
+		d.err = probe(b)
 	}
 	return d
+}
+
+// probe returns what is wrong with what b makes.
+func probe(b Backoff) string {
+	switch made := b().(type) {
+	case nil:
+		return "Retry: backoff must not make nil"
+	case *jitter:
+		if !made.valid() {
+			return fmt.Sprintf("Exponential: want 0 < first <= max, got %v and %v", made.first, made.max)
+		}
+	}
+	return ""
 }
 
 // Exponential waits for first before the first retry, for twice as long before each further one, but for max at most, each wait
 // drawn at random between zero and that ("full jitter"), so that what failed together does not come back together.
 //
-// Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+//	Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 func Exponential(first, max time.Duration) Backoff {
 	return func() backoff.BackOff { return newJitter(first, max) }
 }

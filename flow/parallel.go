@@ -8,14 +8,15 @@ import (
 
 // Parallel calls fn for up to n values at the same time.
 //
-// Shape:        T → U, one for one except for failures; n goroutines, an edge in front and one behind.
-// Emits:        in the order of the input; with [Unordered], as results come. In order, results that are ready wait for earlier
-// ones: up to 4 n chunks of at most 16 items, and an item that is retried holds back those behind it.
-// Backpressure: workers wait for downstream, upstream waits for the workers. A worker takes at most 16 items at a time and at
-// most its share of what waits, and single items where fn is slow.
-// Errors:       as for [Flow.TryMap]. n < 1 is a build error.
-// Concurrency:  fn is called by n goroutines at the same time.
-// Cost:         two edges and n goroutines; no allocation per item.
+//	Shape:        T → U, one for one except for failures; n goroutines, an edge in front and one behind.
+//	Emits:        in the order of the input; with Unordered, as results come. In order, results that are ready
+//	              wait for earlier ones: up to 4 n chunks of at most 16 items, and an item that is retried holds
+//	              back those behind it.
+//	Backpressure: workers wait for downstream, upstream waits for the workers. A worker takes at most 16 items
+//	              at a time and at most its share of what waits, and single items where fn is slow.
+//	Errors:       as for TryMap. n < 1 and n > 65536 are build errors.
+//	Concurrency:  fn is called by n goroutines at the same time.
+//	Cost:         two edges and n goroutines; no allocation per item.
 func (f Flow[T]) Parallel[U any](n int, fn func(context.Context, T) (U, error), opts ...ParallelOption) Flow[U] {
 	var s settings
 	for _, o := range opts {

@@ -15,6 +15,9 @@ type Pipeline struct{ leaves []*leaf }
 
 // Join makes one pipeline of several, which run together: an error in one of them stops all. Their graphs may share parts, the
 // branches of a Broadcast for example.
+//
+//	Ends:   when the sinks of all have ended.
+//	Errors: those of all. No sink at all is a build error, and so is the same one twice.
 func Join(ps ...Pipeline) Pipeline {
 	var all Pipeline
 	for _, p := range ps {

@@ -9,14 +9,18 @@ import (
 
 // To pushes every item into sink, with its metadata where the sink is also a stage.ItemSink.
 //
-// Shape:        T → ; in the goroutine of what is upstream, unless [Workers] or [Gather] bring an edge and goroutines.
-// Emits:        what is there, up to 256 items at a time and single items where the sink is slow; with Gather up to n.
-// Backpressure: pulls when the last push has returned.
-// Ends:         with upstream. A sink that is an io.Closer is closed once when the run has ended, and serves one run.
-// Errors:       as [OnError] says; by default an error stops the run. A *stage.BatchError is handled item by item. Any other
-// error means the whole push: Retry repeats it whole; Skip and DeadLetter first halve it, so that only items that
-// fail alone are affected. A nil sink, Workers < 1, and a Gather of n < 1 or maxWait < 0 are build errors.
-// Claims:       an item settles as done when the sink has taken it.
+//	Shape:        T → ; in the goroutine of what is upstream, unless Workers or Gather bring an edge and
+//	              goroutines.
+//	Emits:        what is there, up to 256 items at a time and single items where the sink is slow; with Gather
+//	              up to n.
+//	Backpressure: pulls when the last push has returned.
+//	Ends:         with upstream. A sink that is an io.Closer is closed once when the run has ended, and serves
+//	              one run.
+//	Errors:       as OnError says; by default an error stops the run. A *stage.BatchError is handled item by
+//	              item. Any other error means the whole push: Retry repeats it whole; Skip and DeadLetter first
+//	              halve it, so that only items that fail alone are affected. A nil sink, Workers outside of 1 to
+//	              65536, and a Gather of n < 1 or maxWait < 0 are build errors.
+//	Claims:       an item settles as done when the sink has taken it.
 func (f Flow[T]) To(sink stage.Sink[T], opts ...SinkOption) Pipeline {
 	return newSink("to", f, opts, sink, sink != nil, func(w *engine.Worker, st *engine.Stage, h engine.Handling) *engine.Outlet[T] {
 		return engine.NewOutlet(w, st, sink, h)
@@ -24,6 +28,8 @@ func (f Flow[T]) To(sink stage.Sink[T], opts ...SinkOption) Pipeline {
 }
 
 // ToItems is [Flow.To] for a sink that takes items with their metadata.
+//
+//	Shape, Emits, Backpressure, Ends, Errors, Claims: as for To.
 func (f Flow[T]) ToItems(sink stage.ItemSink[T], opts ...SinkOption) Pipeline {
 	return newSink("to", f, opts, sink, sink != nil, func(w *engine.Worker, st *engine.Stage, h engine.Handling) *engine.Outlet[T] {
 		return engine.NewItemOutlet(w, st, sink, h)
@@ -79,19 +85,20 @@ func eachInput[T any](b *build, up upstream[T], n *node, s *settings, do func(*e
 	for range clampWorkers(s.workers) {
 		w := b.run.NewWorker()
 		if s.workers > 1 {
-			w.Share()
+			do(w, st, engine.ShareEdge(w, l))
+		} else {
+			do(w, st, engine.ReadEdge(w, l))
 		}
-		do(w, st, engine.ReadEdge(w, l))
 	}
 }
 
 // ForEach calls fn for every value.
 //
-// Shape:        T → ; in the goroutine of what is upstream, unless [Workers] brings an edge and goroutines.
-// Backpressure: pulls when the last call has returned.
-// Ends:         with upstream.
-// Errors:       as for [Flow.TryMap]. A nil fn is a build error, and so is [Gather], which needs a sink.
-// Claims:       an item settles as done when fn has returned nil.
+//	Shape:        T → ; in the goroutine of what is upstream, unless Workers brings an edge and goroutines.
+//	Backpressure: pulls when the last call has returned.
+//	Ends:         with upstream.
+//	Errors:       as for TryMap. A nil fn is a build error, and so is Gather, which needs a sink.
+//	Claims:       an item settles as done when fn has returned nil.
 func (f Flow[T]) ForEach(fn func(context.Context, T) error, opts ...SinkOption) Pipeline {
 	up := f.node()
 	s, n, h := sinkSettings("foreach", up.about(), opts)

@@ -9,9 +9,9 @@ import (
 // Stamp sets each item's metadata to what fn makes of the value and the metadata that is there (the zero Meta for a plain
 // item). Behind it the stream carries metadata, which every derived item inherits.
 //
-// Shape:  T → T, one for one, order kept; fused: no goroutine, no queue.
-// Errors: fn can't fail. A panic in it stops the run. A nil fn is a build error.
-// Cost:   a call of fn; the metadata is pooled.
+//	Shape:  T → T, one for one, order kept; fused: no goroutine, no queue.
+//	Errors: fn can't fail. A panic in it stops the run. A nil fn is a build error.
+//	Cost:   a call of fn; the metadata is pooled.
 func (f Flow[T]) Stamp(fn func(v T, m stage.Meta) stage.Meta, opts ...StepOption) Flow[T] {
 	n := stepNode("stamp", f, opts)
 	n.check(fn != nil, "function must not be nil")

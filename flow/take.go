@@ -8,9 +8,9 @@ import (
 // Take hands on the first n values, and ends. It never reads one more: it limits the demand, and then stops its upstream,
 // through edges, up to a source that is waiting. What waits in edges in front of it is given back.
 //
-// Shape:  T → T, order kept; fused: no goroutine, no queue.
-// Ends:   after n values, or with upstream. n = 0 ends at once and reads nothing.
-// Errors: none of its own. n < 0 is a build error.
+//	Shape:  T → T, order kept; fused: no goroutine, no queue.
+//	Ends:   after n values, or with upstream. n = 0 ends at once and reads nothing.
+//	Errors: none of its own. n < 0 is a build error.
 func (f Flow[T]) Take(n int, opts ...StepOption) Flow[T] {
 	nd := stepNode("take", f, opts)
 	nd.check(n >= 0, argument("n", ">= 0", n))
@@ -45,8 +45,8 @@ func (s *takeStep[T]) Leave() { s.in.Leave() }
 
 // Skip lets the first n values go, settled as done, and hands on the others.
 //
-// Shape:  T → T, order kept; fused: no goroutine, no queue.
-// Errors: none of its own. n < 0 is a build error.
+//	Shape:  T → T, order kept; fused: no goroutine, no queue.
+//	Errors: none of its own. n < 0 is a build error.
 func (f Flow[T]) Skip(n int, opts ...StepOption) Flow[T] {
 	nd := stepNode("skip", f, opts)
 	nd.check(n >= 0, argument("n", ">= 0", n))

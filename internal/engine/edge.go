@@ -86,6 +86,13 @@ func ReadEdge[T any](w *Worker, l *Link[T]) Input[T] {
 	return Input[T]{Reader: h, Stream: l.Stream}
 }
 
+// ShareEdge is [ReadEdge] for one of several workers that read from the same edge: it takes small chunks, and at most its share.
+func ShareEdge[T any](w *Worker, l *Link[T]) Input[T] {
+	w.pace.limit = sharedChunk
+	l.ShareOut()
+	return ReadEdge(w, l)
+}
+
 // Pull implements [Reader].
 func (h *edgeHead[T]) Pull(dst []T, tags []*Tag) (int, error) {
 	now := clock.Now()

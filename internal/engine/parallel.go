@@ -17,8 +17,7 @@ func Parallel[T, U any](ws []*Worker, in *Link[T], out *Link[U], inOrder bool, n
 		win = newWindow(out, len(ws))
 	}
 	for _, w := range ws {
-		head := ReadEdge(w, in)
-		w.Share()
+		head := ShareEdge(w, in)
 		call := newCall(w)
 		if !inOrder {
 			Pump(w, Try(call, head), out, len(ws) == 1)

@@ -166,7 +166,9 @@ func (r *Run) fail(err error) {
 		return
 	case first:
 		r.cause = err
-		r.deaf = time.AfterFunc(deafAfter, r.abandon)
+		if r.deaf == nil {
+			r.deaf = time.AfterFunc(deafAfter, r.abandon)
+		}
 	case !errors.Is(err, r.cause) && !errors.Is(err, context.Canceled):
 		r.others = append(r.others, err)
 	}
@@ -185,10 +187,13 @@ func (r *Run) fail(err error) {
 
 // reachedEnd is called by a worker whose stream has ended.
 func (r *Run) reachedEnd(w *Worker) {
-	if w.sink && r.ctx.Err() == nil {
-		r.mu.Lock()
-		r.reached++
-		r.mu.Unlock()
+	if !w.sink || r.ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reached++; r.reached == r.sinks && r.deaf == nil {
+		r.deaf = time.AfterFunc(deafAfter, r.abandon) // whoever still runs has been told that nobody wants more
 	}
 }
 
@@ -226,7 +231,7 @@ func closeOne(c io.Closer) (err error) {
 	return c.Close()
 }
 
-// abandon publishes the result of a run that was stopped long ago and whose user code does not return.
+// abandon publishes the result of a run that should have ended long ago, but whose user code does not return.
 func (r *Run) abandon() {
 	var names []string
 	for _, w := range r.Workers {
@@ -240,7 +245,7 @@ func (r *Run) abandon() {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	r.publish([]error{fmt.Errorf("flow: stopped, but the code of %s has not returned", strings.Join(names, ", "))})
+	r.publish([]error{fmt.Errorf("flow: the run is over, but the code of %s has not returned", strings.Join(names, ", "))})
 }
 
 // publish sets the result, once.

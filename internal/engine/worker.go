@@ -56,9 +56,6 @@ func (w *Worker) Context() context.Context { return w.ctx }
 // Body sets what the worker does: body, and leave, which gives back what its chain holds.
 func (w *Worker) Body(body func() error, leave func()) { w.body, w.leave = body, leave }
 
-// Share limits chunks to what is fair between workers that read from one edge.
-func (w *Worker) Share() { w.pace.limit = sharedChunk }
-
 // Hold says that a step of the worker may keep n items, for the bound of the whole.
 func (w *Worker) Hold(n int) { w.holds += n }
 

@@ -1,7 +1,7 @@
 // Package histogram counts durations in buckets that grow with the value, so that histograms of several edges or processes
 // can be added up, which percentiles can not.
 //
-// Each power of two of nanoseconds is cut into eight buckets: a quantile is at most 1/8 above the true value.
+// Each power of two of nanoseconds is cut into eight buckets: a quantile is at most 1/8 above the true value, up to nine hours.
 package histogram
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const (
 	perOctave = 8
-	octaves   = 43 // the last bucket starts at 2^42 ns, more than an hour
+	octaves   = 43 // the last bucket starts at 15 x 2^41 ns, more than nine hours, and takes all above
 	buckets   = perOctave * octaves
 )
 
@@ -88,14 +88,15 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(int64(math.Ceil(max(q, 0)*float64(h.total))), 1)
 	seen := int64(0)
 	for i, n := range h.counts {
-		if seen += n; seen >= rank {
+		if seen += n; seen >= rank && i < buckets-1 {
 			return time.Duration(min(upper(i), h.max))
 		}
 	}
-	return h.Max()
+	return h.Max() // the last bucket has no end
 }
 
-// Buckets calls yield with the upper end and the count of each bucket that is not empty, in order.
+// Buckets calls yield with the upper end and the count of each bucket that is not empty, in order. The last bucket that there
+// is takes all above its end as well.
 func (h *Histogram) Buckets(yield func(upTo time.Duration, count int64) bool) {
 	for i, n := range h.counts {
 		if n > 0 && !yield(time.Duration(upper(i)), n) {

@@ -14,18 +14,19 @@ const (
 	benchChunk    = 64
 )
 
-// benchOffers measures offers made by one goroutine, and by two at once, from worker, which makes the offers of one turn.
-func benchOffers(b *testing.B, name string, turn func()) {
+// benchOffers measures turns of offers, made by one goroutine and by two at once. Each has a turn of its own.
+func benchOffers(b *testing.B, name string, newTurn func() func()) {
 	for _, workers := range []int{1, 2} {
 		b.Run(name+map[int]string{1: "/alone", 2: "/two at once"}[workers], func(b *testing.B) {
+			turns := []func(){newTurn(), newTurn()}
 			b.ReportAllocs()
 			for b.Loop() {
 				if workers == 1 {
-					turn()
+					turns[0]()
 					continue
 				}
 				var wg sync.WaitGroup
-				for range workers {
+				for _, turn := range turns {
 					wg.Go(func() {
 						for range 16 {
 							turn()
@@ -34,8 +35,8 @@ func benchOffers(b *testing.B, name string, turn func()) {
 				}
 				wg.Wait()
 			}
-			turns := map[int]int{1: 1, 2: 32}[workers]
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*turns*benchBatch), "ns/item")
+			perLoop := map[int]int{1: 1, 2: 32}[workers] * benchBatch
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*perLoop), "ns/item")
 		})
 	}
 }
@@ -55,22 +56,29 @@ func filled(b *testing.B, p queue.Policy) *queue.Queue[int64] {
 }
 
 // offers makes a turn of single offers, puts one of chunks.
-func offers(q *queue.Queue[int64]) func() {
-	return func() {
-		for i := range int64(benchBatch) {
-			_ = q.Offer(i, nil)
+func offers(q *queue.Queue[int64]) func() func() {
+	return func() func() {
+		return func() {
+			for i := range int64(benchBatch) {
+				_ = q.Offer(i, nil)
+			}
 		}
 	}
 }
 
-func puts(q *queue.Queue[int64]) func() {
-	return func() {
+func puts(q *queue.Queue[int64]) func() func() {
+	return func() func() {
 		w, chunk := queue.NewWaiter(), make([]int64, benchChunk)
-		for range benchBatch / len(chunk) {
-			_, _ = q.Put(w, chunk, nil, nil)
+		return func() {
+			for range benchBatch / len(chunk) {
+				_, _ = q.Put(w, chunk, nil, nil)
+			}
 		}
 	}
 }
+
+// same makes a turn that may be shared.
+func same(turn func()) func() func() { return func() func() { return turn } }
 
 // BenchmarkDropNewest compares an offer to a full queue with a select with default. The queue counts what it drops, exactly
 // and for any number of producers; "channel" counts nothing, "counted channel" counts the same way.
@@ -82,16 +90,16 @@ func BenchmarkDropNewest(b *testing.B) {
 	for range benchCapacity {
 		ch <- 0
 	}
-	benchOffers(b, "channel", func() {
+	benchOffers(b, "channel", same(func() {
 		for i := range int64(benchBatch) {
 			select {
 			case ch <- i:
 			default:
 			}
 		}
-	})
+	}))
 	var dropped atomic.Int64
-	benchOffers(b, "counted channel", func() {
+	benchOffers(b, "counted channel", same(func() {
 		for i := range int64(benchBatch) {
 			select {
 			case ch <- i:
@@ -99,7 +107,7 @@ func BenchmarkDropNewest(b *testing.B) {
 				dropped.Add(1)
 			}
 		}
-	})
+	}))
 }
 
 // BenchmarkDropOldest compares an offer to a full queue with a loop that receives and sends until its item is in.
@@ -109,7 +117,7 @@ func BenchmarkDropOldest(b *testing.B) {
 	benchOffers(b, "put of 64", puts(q))
 	ch := make(chan int64, benchCapacity)
 	var dropped atomic.Int64
-	benchOffers(b, "channel", func() {
+	benchOffers(b, "channel", same(func() {
 		for i := range int64(benchBatch) {
 			for sent := false; !sent; {
 				select {
@@ -124,7 +132,7 @@ func BenchmarkDropOldest(b *testing.B) {
 				}
 			}
 		}
-	})
+	}))
 }
 
 // BenchmarkHop moves items through a queue in chunks, by one goroutine, against a channel.

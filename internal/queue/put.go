@@ -28,7 +28,7 @@ func (q *Queue[T]) Demand(w *Waiter, limit int, sole bool) (int, error) {
 		case !sole:
 			return 1, nil
 		}
-		q.park(&q.putters, w, nil, nil, q.wakePutters)
+		q.park(&q.putters, w, nil, nil)
 	}
 	return 0, q.closed()
 }
@@ -190,7 +190,7 @@ func (p *putting[T]) run() (err error) {
 	q.unreserve(p.w)
 	q.hint()
 	q.wakeTakers()
-	q.wakePutters() // where others wait too, there may be room left
+	q.wakePutters() // there may be room left, above all if this caller was signalled and gave up
 	return err
 }
 
@@ -292,7 +292,7 @@ func (p *putting[T]) overflow() error {
 	default:
 		p.reserve()
 		q.wakeTakers() // for what this call has put so far
-		if !q.park(&q.putters, p.w, nil, p.done, q.wakePutters) {
+		if !q.park(&q.putters, p.w, nil, p.done) {
 			return ErrGaveUp
 		}
 	}

@@ -344,29 +344,32 @@ func TestAHeavyItemIsNotStarvedByLightOnes(t *testing.T) {
 func TestAReservationIsForTheNextItemOfTheChunk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, in, out := open(queue.Config[int64]{Capacity: 10, MaxWeight: 10, Weight: weightOf})
-		mustPut(t, q, in, 6)
-		go mustPut(t, q, in, 9, 1, 1, 2)
-		synctest.Wait()
-		mustTake(t, q, out, 1) // 9 and 1 fit now
-		synctest.Wait()
-		mustTake(t, q, out, 1)
-		synctest.Wait()
-		if st := q.Stats(); st.Depth != 3 || st.Weight != 4 {
-			t.Fatalf("Depth, Weight = %d, %d, want 3, 4: there is room for all that is left", st.Depth, st.Weight)
+		mustPut(t, q, in, 8, 1)
+		go mustPut(t, q, in, 6, 4)
+		for _, want := range []int64{9, 7, 10} { // 8 1, then 1 6, then 6 4
+			synctest.Wait()
+			if st := q.Stats(); st.Depth != 2 || st.Weight != want {
+				t.Fatalf("Depth, Weight = %d, %d, want 2, %d", st.Depth, st.Weight, want)
+			}
+			mustTake(t, q, out, 1)
 		}
 	})
+}
+
+func TestRoomForSeveralLetsSeveralProducersIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, in, out := open(queue.Config[int64]{Capacity: 10, MaxWeight: 10, Weight: weightOf})
-		mustPut(t, q, in, 1, 1, 8)
-		go mustPut(t, q, in, 2, 8, 2)
-		synctest.Wait()
-		for _, want := range []int64{10, 10, 10, 10} {
-			mustTake(t, q, out, 1)
-			synctest.Wait()
-			if st := q.Stats(); st.Weight > want {
-				t.Fatalf("Weight = %d, want at most %d", st.Weight, want)
-			}
+		q, in, out := open(queue.Config[int]{Capacity: 5})
+		mustPut(t, q, in, make([]int, 5)...)
+		for i := range 7 {
+			go func() { _, _ = q.Put(queue.NewWaiter(), []int{i}, nil, nil) }()
 		}
+		synctest.Wait()
+		mustTake(t, q, out, 3)
+		synctest.Wait()
+		if st := q.Stats(); st.In != 8 || st.Depth != 5 {
+			t.Errorf("In, Depth = %d, %d, want 8, 5: as many as there was room for", st.In, st.Depth)
+		}
+		q.Abort(errAbort)
 	})
 }
 

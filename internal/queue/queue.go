@@ -37,6 +37,7 @@ type Queue[T any] struct {
 	weight  int64
 
 	producers, consumers int
+	fair                 bool  // consumers take at most their share
 	end                  error // what a consumer gets once nothing waits, what a producer gets at once; nil while open
 	left                 bool  // the last consumer has left, or the run was stopped
 	onLeft               []func()
@@ -95,6 +96,13 @@ func (q *Queue[T]) AddProducer() {
 func (q *Queue[T]) AddConsumer() {
 	q.mu.Lock()
 	q.consumers++
+	q.mu.Unlock()
+}
+
+// ShareOut makes a consumer take at most its share of what waits, because the others may be idle.
+func (q *Queue[T]) ShareOut() {
+	q.mu.Lock()
+	q.cfg.Fair = true
 	q.mu.Unlock()
 }
 
@@ -166,9 +174,9 @@ func (q *Queue[T]) finish(end error) {
 	q.putters.wakeAll()
 }
 
-// park waits in l for a signal, without the lock. It reports false if the caller gave up, and then passes on a signal that came
-// too late with pass.
-func (q *Queue[T]) park(l *line, w *Waiter, timeout <-chan time.Time, done <-chan struct{}, pass func()) bool {
+// park waits in l for a signal, without the lock. It reports false if the caller gave up. A signal
+// may have come too late: the caller looks again whether there is something to take, or to wake another for.
+func (q *Queue[T]) park(l *line, w *Waiter, timeout <-chan time.Time, done <-chan struct{}) bool {
 	l.push(w)
 	q.mu.Unlock()
 	w.Parked.Start(clock.Now())
@@ -182,7 +190,6 @@ func (q *Queue[T]) park(l *line, w *Waiter, timeout <-chan time.Time, done <-cha
 		l.remove(w)
 	} else {
 		<-w.signal
-		pass()
 	}
 	return false
 }

@@ -40,7 +40,7 @@ func (q *Queue[T]) TakeAt(now int64, w *Waiter, dst []T, tags []*Tag, timeout <-
 			w.Returned = now
 			return 0, err
 		}
-		late = !q.park(&q.takers, w, timeout, nil, q.wakeTakers)
+		late = !q.park(&q.takers, w, timeout, nil)
 		before := now
 		now = clock.Now()
 		w.Waited += now - before

@@ -28,3 +28,22 @@ func TestTimeIsUpForAnItemThatHasExpired(t *testing.T) {
 		t.Errorf("Take() = %v, want ErrTimeout", err)
 	}
 }
+
+// The hint is what makes refusing cheap; that it may be wrong never shows but in the time that refusals take.
+func TestTheHintIsSetJustWhileOffersAreRefused(t *testing.T) {
+	for p := range policies {
+		q := New(Config[int]{Capacity: 1, OnFull: p})
+		want := p == DropNewest || p == Reject
+		for range 2 {
+			if q.full.Load() {
+				t.Errorf("%v: the hint is set while there is room", p)
+			}
+			if err := q.Offer(1, nil); err != nil || q.full.Load() != want {
+				t.Errorf("%v: Offer() = %v, full %v, want nil, %v", p, err, q.full.Load(), want)
+			}
+			if n, err := q.Take(NewWaiter(), make([]int, 1), nil, nil); n != 1 || err != nil {
+				t.Errorf("%v: Take() = %d, %v, want 1, nil", p, n, err)
+			}
+		}
+	}
+}

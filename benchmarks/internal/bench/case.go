@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+)
+
+// Case is a workload, done in two ways.
+type Case struct {
+	Row      string // "P1"
+	What     string // the workload, in a line
+	Against  string // the baseline, in a line
+	Figures  []Figure
+	Items    int  // of one trial
+	NoAllocs bool // 0.0000 allocations per item are required
+	// AllocItems is how many items the allocations are counted over; 0: they are not counted. What a run allocates once is
+	// spread over them, so 0.0000 takes about four million.
+	AllocItems int
+
+	Weir, Baseline Side
+}
+
+// Figure is what a trial measures, and how far weir's may be from the baseline's.
+type Figure struct {
+	Name   string // "p99"; "" where there is one only
+	Unit   string
+	Target float64 // most that the ratio may be
+}
+
+// PerItem is the figure of most cases: the time of an item.
+func PerItem(target float64) []Figure { return []Figure{{Unit: "ns/item", Target: target}} }
+
+// Side prepares a trial over n items.
+type Side func(n int) Trial
+
+// Trial is one run of a side.
+type Trial struct {
+	Run    func() error // what is timed
+	Verify func() error // what was wrong with the result; nil: Run has said it
+	// Figures returns what was measured, one for each Figure of the case; nil: the time of an item.
+	Figures func() []float64
+}
+
+// do runs a trial over n items and returns its figures.
+func (s Side) do(n int) ([]float64, error) {
+	t := s(n)
+	began := time.Now()
+	err := t.Run()
+	took := time.Since(began)
+	if err == nil && t.Verify != nil {
+		err = t.Verify()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.Figures != nil {
+		return t.Figures(), nil
+	}
+	return []float64{float64(took.Nanoseconds()) / float64(n)}, nil
+}
+
+// Try runs both sides once over n items, without measuring, and returns what was wrong.
+func (c *Case) Try(n int) error {
+	if _, err := c.Weir.do(n); err != nil {
+		return fmt.Errorf("%s: weir: %w", c.Row, err)
+	}
+	if _, err := c.Baseline.do(n); err != nil {
+		return fmt.Errorf("%s: baseline: %w", c.Row, err)
+	}
+	return nil
+}

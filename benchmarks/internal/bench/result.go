@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Result is a row of the table.
+type Result struct {
+	Row      string
+	What     string
+	Against  string
+	Value    string // "0.12 x"
+	Target   string // "0.15"
+	Met      bool
+	Spread   string // "0.11..0.14"
+	Weir     string // absolute figures
+	Baseline string
+	Allocs   string // per item; "" where they are not counted
+}
+
+// results judges the figures of a case.
+func (s *series) results(c *Case) []Result {
+	results := make([]Result, len(c.Figures))
+	for i, f := range c.Figures {
+		ratio := Median(s.ratios[i])
+		r := &results[i]
+		*r = Result{
+			Row: strings.TrimSpace(c.Row + " " + f.Name), What: c.What, Against: c.Against,
+			Value: fmt.Sprintf("%.2f x", ratio), Target: fmt.Sprintf("%.2f", f.Target),
+			Met:      ratio <= f.Target,
+			Spread:   fmt.Sprintf("%.2f..%.2f", slices.Min(s.ratios[i]), slices.Max(s.ratios[i])),
+			Weir:     absolute(Median(s.weir[i]), f.Unit),
+			Baseline: absolute(Median(s.baseline[i]), f.Unit),
+		}
+		if c.AllocItems > 0 {
+			r.Allocs = fmt.Sprintf("%.4f", s.allocs)
+			r.Met = r.Met && (!c.NoAllocs || s.allocs == 0)
+		}
+	}
+	return results
+}
+
+// absolute is a figure with its unit, in three digits.
+func absolute(v float64, unit string) string {
+	switch {
+	case v < 10:
+		return fmt.Sprintf("%.2f %s", v, unit)
+	case v < 100:
+		return fmt.Sprintf("%.1f %s", v, unit)
+	default:
+		return fmt.Sprintf("%.0f %s", v, unit)
+	}
+}
+
+// String is the line that is printed.
+func (r Result) String() string {
+	verdict := "met"
+	if !r.Met {
+		verdict = "MISSED"
+	}
+	line := fmt.Sprintf("%-14s %s (target %s) %s", r.Row, r.Value, r.Target, verdict)
+	if r.Allocs != "" {
+		line += ", " + r.Allocs + " allocs"
+	}
+	return fmt.Sprintf("%-60s %-14s weir %s, baseline %s", line, r.Spread, r.Weir, r.Baseline)
+}
+
+// Met reports whether all results are.
+func Met(results []Result) bool {
+	return !slices.ContainsFunc(results, func(r Result) bool { return !r.Met })
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-go/weir/stage"
+)
+
+// custom runs a user's stage, which reads items one by one from an edge and emits them into another.
+type custom[A, B any] struct {
+	Fused
+	in  Input[A]
+	out *Link[B]
+	run stage.Stage[A, B]
+
+	buf    Buffer[A]
+	values []A // taken, not yet handed to the stage
+	tags   []*Tag
+	end    error
+}
+
+// Custom makes w run the stage between the edge it reads from and the one behind it.
+func Custom[A, B any](w *Worker, st *Stage, in *Link[A], out *Link[B], user stage.Stage[A, B]) {
+	c := &custom[A, B]{in: ReadEdge(w, in), out: out, run: user}
+	c.Fused = NewFused(w, st)
+	out.Feed(w)
+	w.Body(c.body, c.leave)
+}
+
+func (c *custom[A, B]) body() error {
+	in := stage.NewIn(c.next)
+	finished := false
+	outcome := stage.Outcome{Kind: stage.Failed, Err: stage.ErrGoexit}
+	defer func() {
+		if !finished {
+			in.Finish(outcome)
+		}
+	}()
+	err := c.call(in)
+	finished = true
+	if err == stage.ErrEnd {
+		err = nil
+	}
+	outcome = stage.Outcome{}
+	if err != nil {
+		outcome = stage.Outcome{Kind: stage.Failed, Err: err}
+	}
+	kept := in.Finish(outcome)
+	switch {
+	case c.W.Gone() != nil:
+		return c.W.Gone()
+	case err != nil:
+		return failure(c.Stage.Name, err, nil)
+	case kept > 0:
+		return &stage.Error{Stage: c.Stage.Name, Err: fmt.Errorf("it returned holding %d items", kept)}
+	}
+	return stage.ErrEnd
+}
+
+// call runs the user's code.
+func (c *custom[A, B]) call(in *stage.In[A]) (err error) {
+	defer c.Guard(&err)
+	c.W.active.Store(c.Stage)
+	return c.run.Run(c.W.ctx, in, stage.NewOut(c.emit))
+}
+
+// next hands one item to the stage.
+func (c *custom[A, B]) next(ctx context.Context) (stage.Item[A], error) {
+	var none stage.Item[A]
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	if len(c.values) == 0 {
+		if c.end != nil {
+			return none, c.end
+		}
+		values, tags := c.buf.Room(sharedChunk, c.in.Tagged)
+		n, err := c.in.Pull(values, tags)
+		c.values, c.tags, c.end = values[:n], Cut(tags, 0, min(n, len(tags))), err
+		if n == 0 {
+			return none, err
+		}
+	}
+	var t *Tag
+	if c.tags != nil {
+		t, c.tags[0], c.tags = c.tags[0], nil, c.tags[1:]
+	}
+	v := c.values[0]
+	clear(c.values[:1])
+	c.values = c.values[1:]
+	c.Stage.Count(1, 0)
+	return stage.Tagged(v, t), nil
+}
+
+// emit puts one item into the edge behind the stage.
+func (c *custom[A, B]) emit(ctx context.Context, it stage.Item[B]) error {
+	values, tags := [1]B{it.Value}, [1]*Tag{stage.TagOf(it)}
+	took, err := c.out.Put(c.W.Out, values[:], plain(tags[:], c.out.Tagged), ctx.Done())
+	if took == 0 {
+		tags[0].Release(stage.Outcome{Kind: stage.Failed, Err: err})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return edgeError(c.W, err)
+	}
+	c.Stage.Count(0, 1)
+	return nil
+}
+
+func (c *custom[A, B]) leave() {
+	c.GiveBack(len(c.values), c.tags)
+	c.values, c.tags = nil, nil
+	c.in.Leave()
+}
