@@ -4,12 +4,13 @@ import "context"
 
 // Chan returns a source of the values received from ch.
 //
-// Emits:       the first value as soon as it arrives, together with what else can be received without waiting.
-// Ends:        when ch is closed and empty.
-// Errors:      none of its own.
-// Ownership:   the sender closes ch. A value is received only to be handed out, so none is lost when a context ends.
-// Concurrency: one caller at a time; several sources may share ch, and each value goes to one of them.
-// Cost:        50 ns a value, its send included, and no allocation (BenchmarkChan).
+//	Emits:       the first value as soon as it arrives, together with what else can be received without waiting.
+//	Ends:        when ch is closed and empty.
+//	Errors:      none of its own.
+//	Ownership:   the sender closes ch. A value is received only to be handed out, so none is lost when a context
+//	             ends.
+//	Concurrency: one caller at a time; several sources may share ch, and each value goes to one of them.
+//	Cost:        50 ns a value, its send included, and no allocation (BenchmarkChan).
 func Chan[T any](ch <-chan T) Source[T] { return chanSource[T](ch) }
 
 // chanSource needs no state: a closed channel stays closed.

@@ -20,10 +20,10 @@ type Collector[T any] struct {
 
 // NewCollector returns a sink that keeps up to limit items.
 //
-// Errors:      items beyond limit fail with [ErrCollectorFull]; those of the same push that still fit are kept. A limit below 1
-// has room for none.
-// Ownership:   values are kept as they are, not copied.
-// Concurrency: safe for concurrent use.
+//	Errors:      items beyond limit fail with ErrCollectorFull; those of the same push that still fit are kept.
+//	             A limit below 1 has room for none.
+//	Ownership:   values are kept as they are, not copied.
+//	Concurrency: safe for concurrent use.
 func NewCollector[T any](limit int) *Collector[T] { return &Collector[T]{limit: limit} }
 
 // Push keeps items; see [Sink].

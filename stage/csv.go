@@ -36,13 +36,15 @@ func (e *LongRecordError) Error() string {
 
 // CSV returns a source of the records of r, in the format of encoding/csv.
 //
-// Emits:       one record a call: a second one could keep the first waiting.
-// Ends:        when r returns io.EOF between two records.
-// Errors:      all are final. A malformed record gives a *csv.ParseError with its line, one that is too long a
-// *[LongRecordError]; an error of r names the line it was reading. Options out of range are an error of the first Pull.
-// Ownership:   each record is fresh. r is not closed. It is read ahead by at most 64 KiB.
-// Concurrency: one caller at a time. A reader can't be interrupted: a context that is done counts between two records.
-// Cost:        csv.Reader.Read a record.
+//	Emits:       one record a call: a second one could keep the first waiting.
+//	Ends:        when r returns io.EOF between two records.
+//	Errors:      all are final. A malformed record gives a *csv.ParseError with its line, one that is too long a
+//	             *LongRecordError; an error of r names the line it was reading. Options out of range are an
+//	             error of the first Pull.
+//	Ownership:   each record is fresh. r is not closed. It is read ahead by at most 64 KiB.
+//	Concurrency: one caller at a time. A reader can't be interrupted: a context that is done counts between two
+//	             records.
+//	Cost:        csv.Reader.Read a record.
 func CSV(r io.Reader, o CSVOptions) Source[[]string] {
 	in := &recordReader{in: window{r: r}, max: o.Max, line: 1}
 	if in.max == 0 {

@@ -4,8 +4,8 @@ import "context"
 
 // Discard returns a sink that takes everything and keeps nothing.
 //
-// Errors:      none.
-// Concurrency: safe for concurrent use.
+//	Errors:      none.
+//	Concurrency: safe for concurrent use.
 func Discard[T any]() Sink[T] { return discard[T]{} }
 
 type discard[T any] struct{}

@@ -7,13 +7,14 @@ import (
 
 // Func returns a source that calls fn for each value.
 //
-// Emits:       one value a call.
-// Ends:        when fn returns [ErrEnd]. The value beside an error is not used.
-// Errors:      any other error of fn is final, and so is a panic, which passes through Pull. An error that fn returns once the
-// context is done is not final: Pull returns the cause, joined with fn's error where that says something else, and a
-// later Pull calls fn again. To lose nothing, fn returns an error only when it has taken no value.
-// Concurrency: fn has one caller at a time. It must return soon once its context is done.
-// Cost:        one call of fn a value; no allocation.
+//	Emits:       one value a call.
+//	Ends:        when fn returns ErrEnd. The value beside an error is not used.
+//	Errors:      any other error of fn is final, and so is a panic, which passes through Pull. An error that fn
+//	             returns once the context is done is not final: Pull returns the cause, joined with fn's error
+//	             where that says something else, and a later Pull calls fn again. To lose nothing, fn returns an
+//	             error only when it has taken no value.
+//	Concurrency: fn has one caller at a time. It must return soon once its context is done.
+//	Cost:        one call of fn a value; no allocation.
 func Func[T any](fn func(ctx context.Context) (T, error)) Source[T] { return &funcSource[T]{fn: fn} }
 
 type funcSource[T any] struct {

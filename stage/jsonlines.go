@@ -25,13 +25,14 @@ type JSONLineSource[T any] struct{ in *lineReader }
 
 // JSONLines returns a source of the JSON values of r, one a line. Blank lines are passed over.
 //
-// Emits:       what one read has brought, up to the demand; no line is decoded before it is asked for.
-// Ends:        when r returns io.EOF.
-// Errors:      a line that is no value of T, or has something behind the value, ends the stream with a *[LineError]. To go on
-// behind such a line use [Lines] and decode in a step that may fail. Otherwise as [Lines].
-// Ownership:   each value is fresh. r is not closed.
-// Concurrency: as [Lines].
-// Cost:        json.Unmarshal a line. Depth is bounded by encoding/json, size by LineOptions.Max.
+//	Emits:       what one read has brought, up to the demand; no line is decoded before it is asked for.
+//	Ends:        when r returns io.EOF.
+//	Errors:      a line that is no value of T, or has something behind the value, ends the stream with a
+//	             *LineError. To go on behind such a line use Lines and decode in a step that may fail. Otherwise
+//	             as Lines.
+//	Ownership:   each value is fresh. r is not closed.
+//	Concurrency: as Lines.
+//	Cost:        json.Unmarshal a line. Depth is bounded by encoding/json, size by LineOptions.Max.
 func JSONLines[T any](r io.Reader, o LineOptions) *JSONLineSource[T] {
 	return &JSONLineSource[T]{in: newLineReader(r, o)}
 }

@@ -53,16 +53,18 @@ type LineSource struct{ in *lineReader }
 // Lines returns a source of the lines of r, without the "\n" or "\r\n" at their ends. A last line without an end is a line; it
 // loses a "\r" at its end as well, as with bufio.ScanLines.
 //
-// Emits:       what one read has brought, up to the demand; it reads again only when it has no whole line to hand out.
-// Ends:        when r returns io.EOF.
-// Errors:      any other error of r, io.ErrUnexpectedEOF included, ends the stream after the whole lines before it; a line that it
-// cuts off is not handed out. A reader that brings nothing a hundred times in a row fails with io.ErrNoProgress. For
-// over-long lines see [LineOptions]; options out of range are an error of the first Pull.
-// Ownership:   r is not closed. It is read ahead by at most 64 KiB, or Max where that is more.
-// Concurrency: one caller at a time. A reader can't be interrupted: a context that is done counts between two reads. Where
-// that is too late, close r, or set its deadline, when the context ends.
-// Cost:        80 ns for a line of 60 bytes, as with a bufio.Scanner; one string a line and no other allocation (BenchmarkLines); memory for one buffer, even where a line has
-// gigabytes.
+//	Emits:       what one read has brought, up to the demand; it reads again only when it has no whole line to
+//	             hand out.
+//	Ends:        when r returns io.EOF.
+//	Errors:      any other error of r, io.ErrUnexpectedEOF included, ends the stream after the whole lines
+//	             before it; a line that it cuts off is not handed out. A reader that brings nothing a hundred
+//	             times in a row fails with io.ErrNoProgress. For over-long lines see LineOptions; options out of
+//	             range are an error of the first Pull.
+//	Ownership:   r is not closed. It is read ahead by at most 64 KiB, or Max where that is more.
+//	Concurrency: one caller at a time. A reader can't be interrupted: a context that is done counts between two
+//	             reads. Where that is too late, close r, or set its deadline, when the context ends.
+//	Cost:        80 ns for a line of 60 bytes, as with a bufio.Scanner; one string a line and no other
+//	             allocation (BenchmarkLines); memory for one buffer, even where a line has gigabytes.
 func Lines(r io.Reader, o LineOptions) *LineSource {
 	return &LineSource{in: newLineReader(r, o)}
 }

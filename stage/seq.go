@@ -7,12 +7,14 @@ import (
 
 // Seq returns a source of the values that seq yields.
 //
-// Emits:       one value a call: a second one could keep the first waiting.
-// Ends:        when seq returns.
-// Errors:      a panic in seq passes through Pull and is final.
-// Ownership:   Close stops seq, whose yield then returns false; without an end or Close its goroutine is left over.
-// Concurrency: one caller at a time. An iterator can't be interrupted: a context that is done counts between two values.
-// Cost:        one switch to the iterator a value; no goroutine runs before the first Pull.
+//	Emits:       one value a call: a second one could keep the first waiting.
+//	Ends:        when seq returns.
+//	Errors:      a panic in seq passes through Pull and is final.
+//	Ownership:   Close stops seq, whose yield then returns false; without an end or Close its goroutine is left
+//	             over.
+//	Concurrency: one caller at a time. An iterator can't be interrupted: a context that is done counts between
+//	             two values.
+//	Cost:        one switch to the iterator a value; no goroutine runs before the first Pull.
 func Seq[T any](seq iter.Seq[T]) Source[T] {
 	return Seq2(func(yield func(T, error) bool) {
 		for v := range seq {

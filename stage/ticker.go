@@ -8,12 +8,13 @@ import (
 
 // Ticker returns a source of the current time, every d.
 //
-// Emits:       one time a call; the first d after the first Pull. Of the ticks that nobody waits for one is kept and the others are dropped.
-// Ends:        never; it is stopped by the context.
-// Errors:      d <= 0 is an error of the first Pull.
-// Ownership:   Close stops the ticker.
-// Concurrency: one caller at a time.
-// Cost:        one time.Ticker; no goroutine.
+//	Emits:       one time a call; the first d after the first Pull. Of the ticks that nobody waits for one is
+//	             kept and the others are dropped.
+//	Ends:        never; it is stopped by the context.
+//	Errors:      d <= 0 is an error of the first Pull.
+//	Ownership:   Close stops the ticker.
+//	Concurrency: one caller at a time.
+//	Cost:        one time.Ticker; no goroutine.
 func Ticker(d time.Duration) Source[time.Time] {
 	s := &tickerSource{every: d}
 	if d <= 0 {

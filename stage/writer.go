@@ -10,13 +10,17 @@ const writeSize = 64 << 10 // bytes gathered for one Write
 
 // Writer returns a sink that writes each item to w, as it is: no separator is added.
 //
-// Shape:       the items of a push go out together, up to 64 KiB a Write; a larger item has a Write of its own.
-// Errors:      where a Write fails or is short, *[BatchError] lists the items that are not known to be written whole, all others
-// are. If w stopped inside an item, or failed without saying where, every later Push fails with the same error: anything
-// written behind half an item could not be told from it. If w stopped between two items, a later Push goes on.
-// Ownership:   w is neither flushed nor closed.
-// Concurrency: one caller at a time. A writer can't be interrupted: a context that is done counts between two Writes.
-// Cost:        one copy of items that share a Write, in a buffer that is used again: 6 ns for 60 bytes, no allocation (BenchmarkWriter).
+//	Shape:       the items of a push go out together, up to 64 KiB a Write; a larger item has a Write of its
+//	             own.
+//	Errors:      where a Write fails or is short, *BatchError lists the items that are not known to be written
+//	             whole, all others are. If w stopped inside an item, or failed without saying where, every later
+//	             Push fails with the same error: anything written behind half an item could not be told from it.
+//	             If w stopped between two items, a later Push goes on.
+//	Ownership:   w is neither flushed nor closed.
+//	Concurrency: one caller at a time. A writer can't be interrupted: a context that is done counts between two
+//	             Writes.
+//	Cost:        one copy of items that share a Write, in a buffer that is used again: 6 ns for 60 bytes, no
+//	             allocation (BenchmarkWriter).
 func Writer(w io.Writer) Sink[[]byte] { return &writer{w: w} }
 
 type writer struct {

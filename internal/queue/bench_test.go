@@ -16,6 +16,7 @@ const (
 
 // benchOffers measures turns of offers, made by one goroutine and by two at once. Each has a turn of its own.
 func benchOffers(b *testing.B, name string, newTurn func() func()) {
+	b.Helper()
 	for _, workers := range []int{1, 2} {
 		b.Run(name+map[int]string{1: "/alone", 2: "/two at once"}[workers], func(b *testing.B) {
 			turns := []func(){newTurn(), newTurn()}

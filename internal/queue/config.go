@@ -69,7 +69,7 @@ type Config[T any] struct {
 	MaxWeight int64                               // 0: no bound by weight
 	Weight    func(T) int64                       // with MaxWeight
 	Dropped   func(v T, t *Tag, why Reason)       // takes over the tag; nil: just counted, for plain queues
-	Fair      bool                                // a consumer takes at most its share of what waits
+	Fair      bool                                // a consumer takes at most its share of what waits; see ShareOut
 	Tagged    bool                                // values come with tags
 	Left      func(cause error) (o stage.Outcome) // how waiting items settle when the last consumer leaves; nil: as failed
 }

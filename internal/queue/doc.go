@@ -15,7 +15,8 @@
 //   - Waiting: a goroutine parks on the channel of its [Waiter], never on a mutex, so that virtual time works; only a waiter
 //     that is really waiting is signalled, one for each piece of news, and one that gives up hands its signal on.
 //   - Hooks: Dropped runs after the lock is released, in the goroutine that caused the drop.
-//   - Clocks: one reading per call. A refusal reads none and takes no lock where the queue is known to be full.
+//   - Clocks: one reading per call, and two more each time that it waits. A refusal reads none and takes no lock where the
+//     queue is known to be full.
 //   - Ends: producers are counted, and the last to close ends the stream behind what waits. Consumers are counted too: when
 //     the last one leaves, what waits is given back and producers see [ErrLeft]. Abort ends both sides at once.
 package queue

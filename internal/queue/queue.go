@@ -74,7 +74,7 @@ type offered[T any] struct {
 
 // New returns an open queue without producers and consumers.
 func New[T any](cfg Config[T]) *Queue[T] {
-	q := &Queue[T]{cfg: cfg}
+	q := &Queue[T]{cfg: cfg, fair: cfg.Fair}
 	q.hints = cfg.MaxWeight == 0 && (cfg.OnFull == DropNewest || cfg.OnFull == Reject)
 	q.exchanges = cfg.MaxWeight == 0 && cfg.OnFull == DropOldest
 	q.count.refreshed = clock.Now()
@@ -102,7 +102,7 @@ func (q *Queue[T]) AddConsumer() {
 // ShareOut makes a consumer take at most its share of what waits, because the others may be idle.
 func (q *Queue[T]) ShareOut() {
 	q.mu.Lock()
-	q.cfg.Fair = true
+	q.fair = true
 	q.mu.Unlock()
 }
 
@@ -205,7 +205,7 @@ func (q *Queue[T]) wakePutters() {
 		if q.cfg.MaxWeight == 0 || q.weight <= q.cfg.MaxWeight { // an item without weight fits even where they are equal
 			q.putters.wake()
 		}
-	case q.next.queued && (q.values.n == 0 || q.weight+q.nextWeight <= q.cfg.MaxWeight):
+	case q.next.queued && (q.values.n == 0 || q.nextWeight <= q.cfg.MaxWeight-q.weight):
 		q.putters.signal(q.next)
 	}
 }

@@ -95,7 +95,7 @@ func (m *marks) push(at int64, n, bound int) {
 }
 
 // last returns the newest mark; there is one.
-func (m *marks) last() *mark { return &m.buf[m.at(m.ring.n-1)] }
+func (m *marks) last() *mark { return &m.buf[m.at(m.n-1)] }
 
 // extend counts n more items under the last mark.
 func (m *marks) extend(n int) { m.last().n += n }

@@ -55,7 +55,7 @@ func (q *Queue[T]) TakeAt(now int64, w *Waiter, dst []T, tags []*Tag, timeout <-
 // pop moves items out; there is at least one.
 func (q *Queue[T]) pop(w *Waiter, dst []T, tags []*Tag, now int64) int {
 	n := min(len(dst), q.values.n)
-	if q.cfg.Fair && q.consumers > 1 {
+	if q.fair && q.consumers > 1 {
 		n = min(n, (q.values.n+q.consumers-1)/q.consumers)
 	}
 	q.values.peek(dst[:n])

@@ -13,6 +13,8 @@ type Waiter struct {
 	Ticket int64
 	// Entered and Returned are the clock at the start and the end of the last Take, Waited the part of it spent waiting.
 	Entered, Returned, Waited int64
+	// Took is how many values the last Put took over, also where a hook or a weight function did not return.
+	Took int
 
 	// Parked is how long it was parked: for room as a producer, for items as a consumer.
 	Parked clock.Stopwatch

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -27,6 +28,7 @@ type line struct {
 
 // produce puts values in chunks of changing size; from time to time it gives up, and goes on with what is left.
 func (l *line) produce(t *testing.T, p int) {
+	t.Helper()
 	defer l.q.CloseProducer()
 	w, rng := queue.NewWaiter(), rand.New(rand.NewPCG(uint64(p), 1))
 	over := make(chan struct{})
@@ -57,6 +59,7 @@ func (l *line) produce(t *testing.T, p int) {
 
 // consume takes chunks of changing size until the end, giving up from time to time.
 func (l *line) consume(t *testing.T, c int) {
+	t.Helper()
 	w, rng := queue.NewWaiter(), rand.New(rand.NewPCG(uint64(c), 2))
 	over := make(chan time.Time)
 	close(over)
@@ -68,11 +71,10 @@ func (l *line) consume(t *testing.T, c int) {
 		}
 		n, err := l.q.Take(w, dst[:1+rng.IntN(9)], nil, timeout)
 		l.consumed[c] = append(l.consumed[c], dst[:n]...)
-		switch err {
-		case nil, queue.ErrTimeout:
-		case stage.ErrEnd:
+		if err == stage.ErrEnd {
 			return
-		default:
+		}
+		if err != nil && !errors.Is(err, queue.ErrTimeout) {
 			t.Errorf("Take() = %v, want nil, ErrTimeout or ErrEnd", err)
 			return
 		}

@@ -30,9 +30,10 @@ type SinkOptions[T any] struct {
 // TestSink checks the rules of [stage.Sink], each in a subtest. open returns a fresh sink at each call. K2 is a rule for callers,
 // which the kit keeps.
 //
-// Errors:      each violation is an error of the subtest and quotes the rule.
-// Ownership:   the kit closes the sinks that are an io.Closer. Items are pushed in slices of the kit, which it overwrites.
-// Concurrency: open is called from one goroutine at a time; with Bubble it is called inside the bubble.
+//	Errors:      each violation is an error of the subtest and quotes the rule.
+//	Ownership:   the kit closes the sinks that are an io.Closer. Items are pushed in slices of the kit, which it
+//	             overwrites.
+//	Concurrency: open is called from one goroutine at a time; with Bubble it is called inside the bubble.
 func TestSink[T any](t *testing.T, o SinkOptions[T], open func(t *testing.T) stage.Sink[T]) {
 	t.Helper()
 	if len(o.Items) < 2 {

@@ -32,9 +32,9 @@ type SourceOptions[T any] struct {
 
 // TestSource checks the rules of [stage.Source], each in a subtest. open returns a fresh source at each call.
 //
-// Errors:      each violation is an error of the subtest and quotes the rule.
-// Ownership:   the kit closes the sources that are an io.Closer.
-// Concurrency: open is called from one goroutine at a time; with Bubble it is called inside the bubble.
+//	Errors:      each violation is an error of the subtest and quotes the rule.
+//	Ownership:   the kit closes the sources that are an io.Closer.
+//	Concurrency: open is called from one goroutine at a time; with Bubble it is called inside the bubble.
 func TestSource[T any](t *testing.T, o SourceOptions[T], open func(t *testing.T) stage.Source[T]) {
 	t.Helper()
 	k := newSourceKit(o, open)
