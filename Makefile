@@ -10,7 +10,7 @@ GOFUMPT_VERSION  := v0.12.0
 ARGS      ?=
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
-ETL_QUICK ?= -json
+ETL_QUICK ?= -json -src "$$($(GO) env GOROOT)/src/net"
 GO        ?= go
 
 # The three modules, bound together by go.work so that one command covers them all.
