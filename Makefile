@@ -40,7 +40,7 @@ RACE = $(GO) version >&2 || exit 1; \
 	'*** The tests run WITHOUT -race and can miss data races.' '' >&2; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race-long cover fuzz bench check fmt fmt-check vet lint imports examples tidy tools
+.PHONY: help demo test race-long cover fuzz mutants bench check fmt fmt-check vet lint imports examples tidy tools
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +61,9 @@ cover: ## write coverage.out and coverage.html for the root module, print the to
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@GO='$(GO)' .ci/fuzz $(FUZZTIME)
+
+mutants: ## break the engine on purpose and see that the tests find it
+	@.ci/mutants
 
 bench: ## compare with a direct loop, channels and other libraries; flags go into ARGS="..."
 	@$(GO) run ./benchmarks/cmd/bench $(ARGS)

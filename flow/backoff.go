@@ -11,8 +11,8 @@ type jitter struct {
 	next       time.Duration
 }
 
-func newJitter(first, max time.Duration) *jitter {
-	j := &jitter{first: first, max: max}
+func newJitter(first, most time.Duration) *jitter {
+	j := &jitter{first: first, max: most}
 	j.Reset()
 	return j
 }

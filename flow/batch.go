@@ -28,23 +28,23 @@ func (f Flow[T]) Batch[S interface{ []T }](n int, maxWait time.Duration, opts ..
 	return newBatch[T, S](f, nd, int64(n), nil, maxWait)
 }
 
-// BatchWeight groups consecutive values into slices of a total weight of at most max. An item weighs what weight says, at
-// least 1, so that a batch has at most max items; one that is heavier than max is a batch of its own.
+// BatchWeight groups consecutive values into slices of a total weight up to most. An item weighs what weight says, at
+// least 1, so that a batch has at most that many items; one that is heavier is a batch of its own.
 //
-//	Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds at most max items: a
+//	Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds up to most items: a
 //	              batch, and what it took from its edge together with the end of that.
-//	Emits:        when the next item would exceed max, when max is reached, and otherwise as Batch does.
+//	Emits:        when the next item would exceed most, when most is reached, and otherwise as Batch does.
 //	Backpressure: as for Batch.
 //	Ends:         as for Batch.
-//	Errors:       a negative weight and a panic in weight stop the run. max < 1, maxWait < 0 and a nil weight are
+//	Errors:       a negative weight and a panic in weight stop the run. most < 1, maxWait < 0 and a nil weight are
 //	              build errors.
 //	Ownership:    as for Batch.
 //	Claims:       as for Batch.
-func (f Flow[T]) BatchWeight[S interface{ []T }](max int64, weight func(T) int64, maxWait time.Duration, opts ...StepOption) Flow[S] {
+func (f Flow[T]) BatchWeight[S interface{ []T }](most int64, weight func(T) int64, maxWait time.Duration, opts ...StepOption) Flow[S] {
 	nd := stepNode("batchweight", f, opts)
-	nd.check(max >= 1, argument("max", ">= 1", max))
+	nd.check(most >= 1, argument("most", ">= 1", most))
 	nd.check(weight != nil, "weight must not be nil")
-	return newBatch[T, S](f, nd, max, weight, maxWait)
+	return newBatch[T, S](f, nd, most, weight, maxWait)
 }
 
 func newBatch[T any, S interface{ []T }](f Flow[T], nd *node, most int64, weight func(T) int64, maxWait time.Duration) Flow[S] {
@@ -80,20 +80,23 @@ func (s *batchStep[T, S]) Pull(dst []S, tags []*engine.Tag) (int, error) {
 	return 1, nil
 }
 
-// group returns a tag that takes over the shares of tags; nil where none of them is there.
+// group returns a tag that takes over the shares of tags; nil where none of them is there. A plain member counts as one with
+// the zero Meta: it has no deadline and no key.
 func group(tags []*engine.Tag) *engine.Tag {
 	var meta stage.Meta
-	first := true
-	for _, t := range tags {
-		switch {
-		case t == nil:
-		case first:
-			meta, first = t.Meta, false
-		default:
-			meta = stage.MergeGroup(meta, t.Meta)
+	tagged := false
+	for i, t := range tags {
+		var m stage.Meta
+		if t != nil {
+			m, tagged = t.Meta, true
+		}
+		if i == 0 {
+			meta = m
+		} else {
+			meta = stage.MergeGroup(meta, m)
 		}
 	}
-	if first {
+	if !tagged {
 		return nil
 	}
 	return claim.Derive(meta, tags...)

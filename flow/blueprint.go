@@ -163,46 +163,24 @@ type leaf struct {
 
 // build is one blueprint on its way to become a run.
 type build struct {
-	ctx   context.Context
-	run   *engine.Run
-	live  bool // it is going to run
-	names map[*node]string
-	fans  map[*node]any
-	bad   []string
-	errs  []error // behind some of bad
+	*plan
+	ctx  context.Context
+	run  *engine.Run
+	live bool // it is going to run
+	fans map[*node]any
+	bad  []string
+	errs []error // behind some of bad
 
-	onces  []*node // parts that serve one run
-	opened []any   // sources that were made for this run
+	opened []any // sources that were made for this run
 }
-
-// name returns the node's name in this build.
-func (b *build) name(n *node) string { return b.names[n] }
 
 // stage adds the stage of a node to the run.
 func (b *build) stage(n *node) *engine.Stage {
 	return b.run.NewStage(n.kind, n.op, b.name(n), n)
 }
 
-// fail records what is wrong with a node, with its name and line.
-func (b *build) fail(n *node, text string) {
-	b.bad = append(b.bad, fmt.Sprintf("flow: %s (%s): %s", b.name(n), n.Line(), text))
-}
-
-// plan walks the graph from its sinks to its sources: it names every node and finds what is wrong with the graph.
-func (b *build) plan(leaves []*leaf) {
-	p := planner{build: b, seen: map[*node]int{}, taken: map[string]*node{}}
-	for _, l := range leaves {
-		p.visit(l.node)
-	}
-	for _, fan := range p.fans {
-		if got := p.seen[fan]; got < fan.branches {
-			b.fail(fan, fmt.Sprintf("%d of its %d outputs are not consumed", fan.branches-got, fan.branches))
-		}
-	}
-}
-
-// usedUp is what is wrong with a part in its second run.
-const usedUp = "it serves one run and has had it; use Open for a source that each run has of its own"
+// fail records what is wrong with a node.
+func (b *build) fail(n *node, text string) { b.bad = append(b.bad, b.finding(n, text)) }
 
 // claim takes the parts that serve one run. Another run may have been faster.
 func (b *build) claim() {
@@ -211,71 +189,6 @@ func (b *build) claim() {
 			b.fail(n, usedUp)
 		}
 	}
-}
-
-// planner is the state of plan.
-type planner struct {
-	*build
-	seen  map[*node]int // how often each node was reached from downstream
-	taken map[string]*node
-	fans  []*node
-	count int // of named nodes, branches aside
-}
-
-func (p *planner) visit(n *node) {
-	p.seen[n]++
-	if p.seen[n] > 1 {
-		switch {
-		case n.kind == engine.Sink:
-			p.fail(n, "it is in the pipeline twice")
-		case n.branches == 0:
-			p.fail(n, "its output is consumed twice; use Broadcast or Tee")
-		}
-		return
-	}
-	if n.branches > 0 {
-		p.fans = append(p.fans, n)
-	}
-	for _, up := range n.ups {
-		p.visit(up)
-	}
-	p.christen(n)
-	for _, text := range n.errs {
-		p.fail(n, text)
-	}
-	if n.once != nil && p.live {
-		p.onces = append(p.onces, n)
-		if n.once.Load() {
-			p.fail(n, usedUp)
-		}
-	}
-	for _, side := range n.sides {
-		p.visit(side.node)
-	}
-}
-
-// christen gives the node its name. Edges have names of their own.
-func (p *planner) christen(n *node) {
-	name := n.name
-	switch {
-	case n.branch > 0:
-		name = p.names[n.ups[0]] + "." + strconv.Itoa(n.branch)
-	case name == "":
-		name = n.op + "#" + strconv.Itoa(p.count+1)
-	}
-	if n.branch == 0 {
-		p.count++
-	}
-	p.names[n] = name
-	key := name
-	if n.edge {
-		key = "edge " + name
-	}
-	if other := p.taken[key]; other != nil {
-		p.fail(n, fmt.Sprintf("the name %q is taken (%s)", name, other.Line()))
-		return
-	}
-	p.taken[key] = n
 }
 
 // serveOnce makes a second run of the node a build error.

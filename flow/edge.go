@@ -56,11 +56,12 @@ func (e *Edge[T]) validate(n *node) {
 	n.check((e.MaxWeight > 0) == (e.Weight != nil), "MaxWeight and Weight go together")
 }
 
-// config returns the queue's configuration. failed is called with a panic of the hook, as an error.
+// config returns the queue's configuration. failed is called with a panic in the
+// user's functions, as an error.
 func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue.Config[T] {
 	cfg := queue.Config[T]{
 		Name: name, Capacity: e.Capacity, OnFull: e.OnFull, MaxWait: e.MaxWait,
-		MaxWeight: e.MaxWeight, Weight: e.Weight, Tagged: s.Tagged,
+		MaxWeight: e.MaxWeight, Weight: guardWeight(name, e.Weight, failed), Tagged: s.Tagged,
 	}
 	if e.canDrop() && (e.Dropped != nil || s.Tagged) {
 		outcome := stage.Outcome{Kind: stage.Failed, Err: ErrDropped}
@@ -72,22 +73,45 @@ func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue
 		}
 		hook := e.Dropped
 		cfg.Dropped = func(v T, t *queue.Tag, why queue.Reason) {
+			defer t.Release(outcome) // the hook may end the goroutine
 			if hook != nil {
 				callHook(name, hook, v, why, failed)
 			}
-			t.Release(outcome)
 		}
 	}
 	return cfg
 }
 
 func callHook[T any](name string, hook func(T, DropReason), v T, why DropReason, failed func(error)) {
-	defer func() {
-		if p := recover(); p != nil {
-			failed(engine.Panicked(name, p))
-		}
-	}()
+	returned := false
+	defer func() { unlessReturned(returned, recover(), name, failed) }()
 	hook(v, why)
+	returned = true
+}
+
+// guardWeight returns weight, which gives -1, an error, for a value for which the user's function does not return.
+func guardWeight[T any](name string, weight func(T) int64, failed func(error)) func(T) int64 {
+	if weight == nil {
+		return nil
+	}
+	return func(v T) (w int64) {
+		w = -1
+		returned := false
+		defer func() { unlessReturned(returned, recover(), name, failed) }()
+		w = weight(v)
+		returned = true
+		return w
+	}
+}
+
+// unlessReturned tells failed why user code of the edge has not returned: it panicked with p, or ended its goroutine.
+func unlessReturned(returned bool, p any, name string, failed func(error)) {
+	switch {
+	case p != nil:
+		failed(engine.Panicked(name, p))
+	case !returned:
+		failed(&stage.Error{Stage: name, Err: stage.ErrGoexit})
+	}
 }
 
 // edgeSpec is an edge with its name in a build.
@@ -95,12 +119,11 @@ type edgeSpec[T any] struct {
 	Edge[T]
 	name string
 	node *node // nil: an operator brought it
-	left func(cause error) stage.Outcome
 }
 
 // implicit is the edge that an operator brings.
 func implicit[T any](name string) edgeSpec[T] {
-	return edgeSpec[T]{Edge: Edge[T]{Capacity: DefaultCapacity}, name: name}
+	return edgeSpec[T]{Capacity: DefaultCapacity, name: name}
 }
 
 // open adds the edge to the run, for the stream s.
@@ -109,7 +132,9 @@ func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
 		b.fail(e.node, "it can drop messages: say with SettleDropped how a dropped one ends (Ack, Term or Nak), here or at the source")
 	}
 	cfg := e.config(e.name, s, b.run.Stop)
-	cfg.Left = e.left
+	if s.Branch {
+		cfg.Left = engine.LeftEarly
+	}
 	var at engine.Origin
 	if e.node != nil {
 		at = e.node

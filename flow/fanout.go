@@ -2,7 +2,6 @@ package flow
 
 import (
 	"github.com/weir-go/weir/internal/engine"
-	"github.com/weir-go/weir/stage"
 )
 
 // Broadcast gives every item to each of n flows, which must all be consumed in the same pipeline. Each branch has an edge of
@@ -69,19 +68,10 @@ func newFan[T any](f Flow[T], nd *node, n int) []Flow[T] {
 		branch.branch = i + 1
 		branches[i] = Flow[T]{&pushed[T]{node: branch, write: func(b *build, e edgeSpec[T]) *engine.Link[T] {
 			fan := start(b)
-			e.left = leftEarly
 			l := e.open(b, fan.tail.Stream())
 			fan.tail.Attach(i, l)
 			return l
 		}}}
 	}
 	return branches
-}
-
-// leftEarly is how a branch settles what it holds when it leaves: it is done. When the run stops, it has failed.
-func leftEarly(cause error) stage.Outcome {
-	if cause == engine.ErrLeft { //nolint:errorlint // identity: the engine's own value
-		return stage.Outcome{}
-	}
-	return stage.Outcome{Kind: stage.Failed, Err: cause}
 }

@@ -36,7 +36,7 @@ func (s *filterStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 		done, kept, failure := s.apply(dst[:n], tags)
 		clear(dst[kept:n])
 		if failure != nil {
-			s.GiveBack(n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
+			s.Lose(failure, n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
 			err = failure
 		}
 		if kept > 0 || err != nil {
@@ -49,20 +49,20 @@ func (s *filterStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 func (s *filterStep[T]) apply(dst []T, tags []*engine.Tag) (done, kept int, err error) {
 	defer s.Guard(&err)
 	began := s.Begin()
-	for done < len(dst) {
-		v := dst[done]
-		keep := s.keep(v)
+	fn, k := s.keep, 0
+	for i, v := range dst {
+		done, kept = i, k // for a panic: counters that live in memory would make each turn wait for the last
+		keep := fn(v)
 		if tags != nil {
-			keepTag(tags, done, kept, keep)
+			keepTag(tags, i, k, keep)
 		}
 		if keep {
-			dst[kept] = v
-			kept++
+			dst[k] = v
+			k++
 		}
-		done++
 	}
-	s.End(began, len(dst), kept)
-	return done, kept, nil
+	s.End(began, len(dst), k)
+	return len(dst), k, nil
 }
 
 // keepTag moves tags[from] to tags[to], or settles it as done.
@@ -111,7 +111,7 @@ func (s *filterMapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
 		done, kept, failure := s.apply(values[:n], dst, tags)
 		clear(values[:n])
 		if failure != nil {
-			s.GiveBack(n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
+			s.Lose(failure, n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
 			err = failure
 		}
 		if kept > 0 || err != nil {
@@ -123,19 +123,20 @@ func (s *filterMapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
 func (s *filterMapStep[T, U]) apply(in []T, dst []U, tags []*engine.Tag) (done, kept int, err error) {
 	defer s.Guard(&err)
 	began := s.Begin()
-	for done < len(in) {
-		u, keep := s.fn(in[done])
+	fn, k := s.fn, 0
+	for i, v := range in {
+		done, kept = i, k
+		u, keep := fn(v)
 		if tags != nil {
-			keepTag(tags, done, kept, keep)
+			keepTag(tags, i, k, keep)
 		}
 		if keep {
-			dst[kept] = u
-			kept++
+			dst[k] = u
+			k++
 		}
-		done++
 	}
-	s.End(began, len(in), kept)
-	return done, kept, nil
+	s.End(began, len(in), k)
+	return len(in), k, nil
 }
 
 // Leave implements engine.Reader.

@@ -44,6 +44,8 @@ func (s *flatMapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
 			return n, nil
 		case len(s.values) > 0:
 			if err := s.next(); err != nil {
+				s.Lose(err, 1, engine.Cut(s.tags, 0, min(1, len(s.tags))))
+				s.values, s.tags = s.values[1:], engine.Cut(s.tags, min(1, len(s.tags)), len(s.tags))
 				return n, err
 			}
 		case n > 0:
@@ -102,12 +104,13 @@ func (s *flatMapStep[T, U]) next() (err error) {
 
 // Leave implements engine.Reader.
 func (s *flatMapStep[T, U]) Leave() {
-	s.GiveBack(len(s.out), nil)
 	for range s.out {
-		s.tag.Release(stage.Outcome{Kind: stage.Failed, Err: s.W.Cause()})
+		share := [1]*engine.Tag{s.tag}
+		s.GiveBack(1, share[:])
 	}
 	s.out, s.tag = nil, nil
 	s.GiveBack(len(s.values), s.tags)
 	s.values, s.tags = nil, nil
+	s.buf.Abandon(&s.Fused)
 	s.in.Leave()
 }

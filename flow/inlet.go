@@ -2,6 +2,8 @@ package flow
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,14 +92,20 @@ func (in *Inlet[T]) Offer(ctx context.Context, v T) (Receipt, error) {
 	if in.closed.Load() {
 		return Receipt{}, ErrClosed
 	}
+	if in.edge.Dropped == nil { // saying no needs no metadata
+		if err := in.queue.Refuse(); err != nil {
+			return Receipt{}, err
+		}
+	}
 	t := metaTag(ctx)
-	if err := in.queue.Offer(v, t); err != nil {
-		if err != ErrDropped { //nolint:errorlint // identity: then the queue has settled the tag
+	wait, err := in.queue.OfferWait(v, t)
+	if err != nil {
+		if err != ErrDropped {
 			t.Release(stage.Outcome{Kind: stage.Failed, Err: err})
 		}
 		return Receipt{}, in.answer(err)
 	}
-	return Receipt{EstimatedWait: in.queue.EstimatedWait()}, nil
+	return Receipt{EstimatedWait: wait}, nil
 }
 
 // metaTag returns a tag with the metadata of ctx, nil if there is none.
@@ -125,7 +133,7 @@ func (in *Inlet[T]) put(ctx context.Context, v T, t *queue.Tag) (Receipt, error)
 	if err == nil {
 		return Receipt{EstimatedWait: in.queue.EstimatedWait()}, nil
 	}
-	if err != ErrDropped { //nolint:errorlint // identity: then the queue has settled the tag
+	if err != ErrDropped {
 		t.Release(stage.Outcome{Kind: stage.Failed, Err: err})
 	}
 	return Receipt{}, err
@@ -139,18 +147,24 @@ func (in *Inlet[T]) putOne(ctx context.Context, v T, t *queue.Tag) error {
 	defer in.waiters.Put(w)
 	values, tags := [1]T{v}, [1]*queue.Tag{t}
 	_, err := in.queue.Put(w, values[:], tags[:], ctx.Done())
-	if err == queue.ErrGaveUp { //nolint:errorlint // identity: it comes from the queue itself
+	if err == queue.ErrGaveUp {
 		return context.Cause(ctx)
 	}
 	return in.answer(err)
 }
 
-// answer makes the queue's ends the caller's.
+// answer makes the queue's ends the caller's: closed, with the cause where the run has failed.
 func (in *Inlet[T]) answer(err error) error {
-	if err == queue.ErrLeft { //nolint:errorlint // identity: it comes from the queue itself
+	switch _, full := err.(*FullError); { //nolint:errorlint // it comes from the queue itself
+	case err == nil, full, err == ErrDropped, err == ErrClosed:
+		return err
+	case err == queue.ErrLeft:
 		return ErrClosed
+	case errors.Is(err, queue.ErrWeight):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	return err
 }
 
 // Do is Put, and then waits until everything made of v has left the pipeline. nil means that it is done. The error is ctx's

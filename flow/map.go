@@ -32,7 +32,7 @@ func (s *mapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
 	done, failure := s.apply(values[:n], dst)
 	clear(values[:n])
 	if failure != nil {
-		s.GiveBack(n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
+		s.Lose(failure, n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
 		err = failure
 	}
 	return done, err
@@ -41,12 +41,13 @@ func (s *mapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
 func (s *mapStep[T, U]) apply(in []T, dst []U) (done int, err error) {
 	defer s.Guard(&err)
 	began := s.Begin()
-	for done < len(in) {
-		dst[done] = s.fn(in[done])
-		done++
+	fn, dst := s.fn, dst[:len(in)]
+	for i := range in {
+		done = i // for a panic: a counter that lives in memory would make each turn wait for the last
+		dst[i] = fn(in[i])
 	}
-	s.End(began, len(in), done)
-	return done, nil
+	s.End(began, len(in), len(in))
+	return len(in), nil
 }
 
 // Leave implements engine.Reader.
@@ -80,7 +81,7 @@ func (s *tapStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 	done, failure := s.apply(dst[:n])
 	if failure != nil {
 		clear(dst[done:n])
-		s.GiveBack(n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
+		s.Lose(failure, n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
 		err = failure
 	}
 	return done, err
@@ -89,12 +90,13 @@ func (s *tapStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 func (s *tapStep[T]) apply(in []T) (done int, err error) {
 	defer s.Guard(&err)
 	began := s.Begin()
-	for done < len(in) {
-		s.fn(in[done])
-		done++
+	fn := s.fn
+	for i, v := range in {
+		done = i
+		fn(v)
 	}
-	s.End(began, len(in), done)
-	return done, nil
+	s.End(began, len(in), len(in))
+	return len(in), nil
 }
 
 // Leave implements engine.Reader.

@@ -183,12 +183,12 @@ func probe(b Backoff) string {
 	return ""
 }
 
-// Exponential waits for first before the first retry, for twice as long before each further one, but for max at most, each wait
+// Exponential waits for first before the first retry, for twice as long before each further one, but for most at most, each wait
 // drawn at random between zero and that ("full jitter"), so that what failed together does not come back together.
 //
 //	Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
-func Exponential(first, max time.Duration) Backoff {
-	return func() backoff.BackOff { return newJitter(first, max) }
+func Exponential(first, most time.Duration) Backoff {
+	return func() backoff.BackOff { return newJitter(first, most) }
 }
 
 // DeadLetter stores the item, its error and the stage's name in sink, and lets it go. Where storing fails, the next

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/weir-go/weir/internal/engine"
@@ -11,7 +12,13 @@ import (
 
 // Pipeline is the blueprint of a graph with its sinks: what can run. It is immutable, and may run many times, also at the same
 // time, as far as its sources and sinks can.
-type Pipeline struct{ leaves []*leaf }
+type Pipeline struct {
+	leaves  []*leaf
+	planned *planned
+}
+
+// newPipeline returns the pipeline with these sinks.
+func newPipeline(leaves ...*leaf) Pipeline { return Pipeline{leaves, new(planned)} }
 
 // Join makes one pipeline of several, which run together: an error in one of them stops all. Their graphs may share parts, the
 // branches of a Broadcast for example.
@@ -19,11 +26,11 @@ type Pipeline struct{ leaves []*leaf }
 //	Ends:   when the sinks of all have ended.
 //	Errors: those of all. No sink at all is a build error, and so is the same one twice.
 func Join(ps ...Pipeline) Pipeline {
-	var all Pipeline
+	var all []*leaf
 	for _, p := range ps {
-		all.leaves = append(all.leaves, p.leaves...)
+		all = append(all, p.leaves...)
 	}
-	return all
+	return newPipeline(all...)
 }
 
 // Run runs the pipeline and waits for its end. It returns nil if every sink has reached the end of its stream; otherwise the
@@ -55,21 +62,23 @@ func (p Pipeline) Check() error {
 
 // assemble builds a run from the blueprint. A live one is going to be started: it opens sources.
 func (p Pipeline) assemble(ctx context.Context, live bool) (*build, error) {
-	b := &build{
-		ctx: ctx, run: engine.NewRun(), live: live,
-		names: make(map[*node]string, 16), fans: make(map[*node]any),
+	if p.planned == nil {
+		p.planned = new(planned) // the zero Pipeline
 	}
-	if len(p.leaves) == 0 {
-		b.bad = append(b.bad, "flow: the pipeline has no sink")
+	b := &build{plan: p.planned.of(p.leaves), ctx: ctx, run: engine.NewRun(), live: live, fans: map[*node]any{}}
+	b.bad = append(b.bad, b.plan.bad...)
+	for _, n := range b.onces {
+		if live && n.once.Load() {
+			b.fail(n, usedUp)
+		}
 	}
-	b.plan(p.leaves)
 	if len(b.bad) > 0 {
 		return nil, b.err()
 	}
 	for _, l := range p.leaves {
 		l.build(b)
 	}
-	if len(b.bad) == 0 {
+	if live && len(b.bad) == 0 {
 		b.claim()
 	}
 	if len(b.bad) > 0 {
@@ -95,8 +104,8 @@ func (b *build) err() error { return &buildError{b.bad, b.errs} }
 // closeOpened closes the sources that were opened for a run which does not start, the last one first.
 func (b *build) closeOpened() error {
 	var errs []error
-	for i := len(b.opened) - 1; i >= 0; i-- {
-		if c, ok := b.opened[i].(io.Closer); ok {
+	for _, src := range slices.Backward(b.opened) {
+		if c, ok := src.(io.Closer); ok {
 			errs = append(errs, c.Close())
 		}
 	}

@@ -114,5 +114,5 @@ func (f Flow[T]) ForEach(fn func(context.Context, T) error, opts ...SinkOption) 
 }
 
 func leafOf(n *node, build func(*build)) Pipeline {
-	return Pipeline{leaves: []*leaf{{node: n, build: build}}}
+	return newPipeline(&leaf{node: n, build: build})
 }

@@ -42,7 +42,7 @@ func (s *stampStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 	done, failure := s.apply(dst[:n], tags)
 	if failure != nil {
 		clear(dst[done:n])
-		s.GiveBack(n-done, tags[done:n])
+		s.Lose(failure, n-done, tags[done:n])
 		err = failure
 	}
 	return done, err

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/internal/engine"
@@ -141,10 +142,8 @@ func busiest(st *StageStats) float64 {
 // before returns the edge that feeds the goroutine of a stage, if it is the stage's own.
 func (s Stats) before(stage string) *EdgeStats {
 	for i := range s.Edges {
-		for _, to := range s.Edges[i].To {
-			if to == stage {
-				return &s.Edges[i]
-			}
+		if slices.Contains(s.Edges[i].To, stage) {
+			return &s.Edges[i]
 		}
 	}
 	return nil

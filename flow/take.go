@@ -11,6 +11,7 @@ import (
 //	Shape:  T → T, order kept; fused: no goroutine, no queue.
 //	Ends:   after n values, or with upstream. n = 0 ends at once and reads nothing.
 //	Errors: none of its own. n < 0 is a build error.
+//	Claims: travel along; what waits in the edges in front of it is given back, in a branch of a fan-out it is done.
 func (f Flow[T]) Take(n int, opts ...StepOption) Flow[T] {
 	nd := stepNode("take", f, opts)
 	nd.check(n >= 0, argument("n", ">= 0", n))

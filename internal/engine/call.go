@@ -18,8 +18,9 @@ type Handling struct {
 // worker; its state survives a Goexit in the function.
 type Call[T, U any] struct {
 	Fused
-	fn func(context.Context, T) (U, error)
-	h  Handling
+	fn      func(context.Context, T) (U, error)
+	h       Handling
+	patient bool // a decision may take long
 
 	in      []T // the chunk; in[at:] is still to be done
 	inTags  []*Tag
@@ -36,7 +37,7 @@ type Call[T, U any] struct {
 
 // NewCall returns a Call for the stage st in w.
 func NewCall[T, U any](w *Worker, st *Stage, fn func(context.Context, T) (U, error), h Handling) *Call[T, U] {
-	return &Call[T, U]{Fused: NewFused(w, st), fn: fn, h: h}
+	return &Call[T, U]{Fused: NewFused(w, st), fn: fn, h: h, patient: patient(h.Decisions)}
 }
 
 // Load gives it a chunk. The last one is done.
@@ -62,6 +63,9 @@ func (c *Call[T, U]) Run(out []U, outTags []*Tag) (int, error) {
 			break
 		}
 		c.pending = err
+		if c.made > 0 && c.patient {
+			break // what is done does not wait for a decision that may take long
+		}
 		if err = c.settle(err); err != nil {
 			return c.finish(err)
 		}
@@ -98,25 +102,74 @@ func (c *Call[T, U]) unpack() {
 func (c *Call[T, U]) pass() (err error) {
 	began := c.Begin()
 	whole := false
+	from, made := c.at, c.made
+	plain := c.inTags == nil && c.h.Timeout == 0
 	defer func() {
+		if plain {
+			c.made = made + c.at - from
+			clear(c.in[from:c.at])
+		}
 		if !whole {
 			c.recovered(&err, recover())
 		}
 		c.End(began, 0, 0)
 	}()
-	for c.at < len(c.in) && c.made < len(c.out) {
-		u, e := c.one(c.in[c.at])
-		if e != nil {
-			err = e
-			break
-		}
-		c.done(u)
-		if c.at%lookEvery == 0 && c.W.spent() > int64(longChunk) {
-			break
-		}
+	if plain {
+		err = c.run()
+	} else {
+		err = c.runTagged()
 	}
 	whole = true
 	return err
+}
+
+// run is pass for items that need nothing but the call. It counts in at alone: this is the loop that costs.
+func (c *Call[T, U]) run() error {
+	in, out := c.in[c.at:], c.out[c.made:]
+	for n := min(len(in), len(out)); n > 0; {
+		k := min(n, lookEvery)
+		if err := c.each(in[:k], out[:k]); err != nil {
+			return err
+		}
+		if n -= k; n > 0 && c.W.slow() {
+			break
+		}
+		in, out = in[k:], out[k:]
+	}
+	return nil
+}
+
+// each calls the function for the items of in.
+func (c *Call[T, U]) each(in []T, out []U) error {
+	fn, ctx := c.fn, c.W.Context()
+	out = out[:len(in)]
+	for i := range in {
+		u, err := fn(ctx, in[i])
+		if err != nil {
+			return err
+		}
+		out[i] = u
+		c.at++
+		if i == 0 {
+			c.fault = fault{} // it was of this item
+		}
+	}
+	return nil
+}
+
+// runTagged is pass for items that have metadata or a time of their own.
+func (c *Call[T, U]) runTagged() error {
+	for c.at < len(c.in) && c.made < len(c.out) {
+		u, err := c.one(c.in[c.at])
+		if err != nil {
+			return err
+		}
+		c.done(u)
+		if c.at%lookEvery == 0 && c.W.slow() {
+			break
+		}
+	}
+	return nil
 }
 
 // recovered deals with a function that did not return: it panicked with p, or ended its goroutine.
@@ -132,21 +185,16 @@ func (c *Call[T, U]) recovered(err *error, p any) {
 	c.W.resume = true
 	values, tags := c.carry.Room(c.made, c.outTags != nil)
 	copy(values, c.out[:c.made])
-	copy(tags, Cut(c.outTags, 0, c.made))
+	if c.outTags != nil {
+		copy(tags, c.outTags[:c.made])
+		clear(c.outTags[:c.made])
+	}
 	c.carried = c.made
 }
 
-// one calls the function for one item.
+// one calls the function for one item, with a context of its own where it needs one.
 func (c *Call[T, U]) one(v T) (U, error) {
-	if c.inTags == nil && c.h.Timeout == 0 {
-		return c.fn(c.W.ctx, v)
-	}
-	return c.withContext(v)
-}
-
-// withContext is one for an item that needs a context of its own.
-func (c *Call[T, U]) withContext(v T) (U, error) {
-	ctx := c.W.ctx
+	ctx := c.W.Context()
 	if c.inTags != nil {
 		if t := c.inTags[c.at]; t != nil {
 			ctx = stage.WithMeta(ctx, t.Meta)
@@ -200,9 +248,12 @@ func (c *Call[T, U]) settle(err error) error {
 		tag.Release(stage.Outcome{})
 		c.forget()
 		return nil
+	case cutOff:
+		return c.W.Gone()
+	case failed:
 	}
-	if gone := c.W.Gone(); gone != nil {
-		return gone
+	if c.W.unwanted() {
+		return ErrLeft
 	}
 	c.Stage.Failed.Add(1)
 	c.W.run.report.failed.Add(1)
@@ -238,7 +289,7 @@ func (c *Call[T, U]) letter() stage.DeadLetter {
 
 // GiveBack gives back what is not done, and results that nobody fetched.
 func (c *Call[T, U]) GiveBack() {
-	c.W.giveBack(len(c.in)-c.at, Cut(c.inTags, min(c.at, len(c.inTags)), len(c.inTags)))
-	c.W.giveBack(c.carried, Cut(c.carry.Tags, 0, min(c.carried, len(c.carry.Tags))))
+	c.W.giveBack(nil, len(c.in)-c.at, Cut(c.inTags, min(c.at, len(c.inTags)), len(c.inTags)))
+	c.W.giveBack(nil, c.carried, Cut(c.carry.Tags, 0, min(c.carried, len(c.carry.Tags))))
 	c.in, c.inTags, c.at, c.carried = nil, nil, 0, 0
 }

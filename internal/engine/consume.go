@@ -13,7 +13,10 @@ type consumer[T any] struct {
 func Consume[T any](w *Worker, in Input[T]) {
 	c := &consumer[T]{w: w, in: in, buf: chunkBuffer[T]{tagged: in.Tagged}}
 	w.sink = true
-	w.Body(c.run, in.Leave)
+	w.Body(c.run, func() {
+		in.Leave()
+		c.buf.abandon(w)
+	})
 }
 
 func (c *consumer[T]) run() error {
@@ -24,7 +27,7 @@ func (c *consumer[T]) run() error {
 			c.w.run.report.done.Add(int64(n))
 			release(Cut(tags, 0, min(n, len(tags))), stage.Outcome{})
 			clear(values[:n])
-			c.buf.used(n)
+			c.buf.used(c.w, n)
 		}
 		if err != nil {
 			return err

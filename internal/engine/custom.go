@@ -62,7 +62,7 @@ func (c *custom[A, B]) body() error {
 func (c *custom[A, B]) call(in *stage.In[A]) (err error) {
 	defer c.Guard(&err)
 	c.W.active.Store(c.Stage)
-	return c.run.Run(c.W.ctx, in, stage.NewOut(c.emit))
+	return c.run.Run(c.W.Context(), in, stage.NewOut(c.emit))
 }
 
 // next hands one item to the stage.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -28,6 +29,11 @@ type Decision struct {
 	Times   int              // Retry
 	Backoff func() backoff.BackOff
 	Letters *Letters // DeadLetter
+}
+
+// patient reports whether one of the decisions waits.
+func patient(ds []Decision) bool {
+	return slices.ContainsFunc(ds, func(d Decision) bool { return d.Action == Retry || d.Action == DeadLetter })
 }
 
 // Letters is a sink of dead letters, which many workers share: pushes come one at a time.
@@ -64,6 +70,7 @@ const (
 	again  verdict = iota // call again
 	letGo                 // skipped or stored elsewhere
 	failed                // stop
+	cutOff                // undecided: the worker is to end
 )
 
 // fault is the state of one failing call: which decisions were tried, and how often. It outlives the goroutine that user code
@@ -95,12 +102,12 @@ func (f *fault) decide(w *Worker, ds []Decision, err error, letter func() stage.
 		case DeadLetter:
 			l := letter()
 			l.Err, l.Attempt = err, f.calls
-			if d.Letters.store(w.ctx, l) == nil {
+			if d.Letters.store(w.Context(), l) == nil {
 				return letGo
 			}
 		}
 		if w.Gone() != nil {
-			return failed
+			return cutOff
 		}
 	}
 	return failed
@@ -122,14 +129,14 @@ func (f *fault) retry(w *Worker, d *Decision, err error) bool {
 // sleep waits for d. It reports false if the worker's context ended first.
 func (w *Worker) sleep(d time.Duration) bool {
 	if d <= 0 {
-		return w.ctx.Err() == nil
+		return w.Gone() == nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return true
-	case <-w.ctx.Done():
+	case <-w.Context().Done():
 		return false
 	}
 }

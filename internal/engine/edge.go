@@ -27,7 +27,7 @@ type Link[T any] struct {
 
 	info EdgeInfo
 	from []*Worker
-	to   []*Worker
+	to   []*Stage
 }
 
 // NewLink adds an edge to the run, whose queue q belongs to it. at is where it was written, nil for one that an
@@ -45,20 +45,22 @@ func NewLink[T any](r *Run, q *queue.Queue[T], at Origin, s Stream) *Link[T] {
 func (l *Link[T]) Info() EdgeInfo {
 	info := l.info
 	for _, w := range l.from {
-		info.From = appendNew(info.From, w.stages, len(w.stages)-1)
+		if n := len(w.stages); n > 0 {
+			info.From = appendNew(info.From, w.stages[n-1])
+		}
 	}
-	for _, w := range l.to {
-		info.To = appendNew(info.To, w.stages, 0)
+	for _, st := range l.to {
+		info.To = appendNew(info.To, st)
 	}
 	return info
 }
 
-// appendNew appends the name of stages[i] where there is one and it is new.
-func appendNew(names []string, stages []*Stage, i int) []string {
-	if i < 0 || i >= len(stages) || slices.Contains(names, stages[i].Name) {
+// appendNew appends the name of st where it is new.
+func appendNew(names []string, st *Stage) []string {
+	if slices.Contains(names, st.Name) {
 		return names
 	}
-	return append(names, stages[i].Name)
+	return append(names, st.Name)
 }
 
 // Feed makes w a producer of the edge.
@@ -67,7 +69,7 @@ func (l *Link[T]) Feed(w *Worker) {
 	l.AddProducer()
 	w.outputs.Add(1)
 	l.OnLeft(w.outputLeft)
-	w.closes = append(w.closes, l.CloseProducer)
+	w.outs = append(w.outs, l)
 }
 
 // edgeHead reads from an edge.
@@ -80,9 +82,10 @@ type edgeHead[T any] struct {
 // ReadEdge makes w a consumer of the edge and returns the head that reads from it.
 func ReadEdge[T any](w *Worker, l *Link[T]) Input[T] {
 	h := &edgeHead[T]{w: w, link: l}
-	l.to = append(l.to, w)
+	w.ahead = append(w.ahead, func(st *Stage) { l.to = append(l.to, st) })
 	l.AddConsumer()
 	w.quits = append(w.quits, h.Leave)
+	w.branch = l.Branch
 	return Input[T]{Reader: h, Stream: l.Stream}
 }
 
@@ -114,7 +117,12 @@ func (h *edgeHead[T]) take(now int64, k int, dst []T, tags []*Tag, timeout <-cha
 
 // Leave implements [Reader]. It may be called from any goroutine.
 func (h *edgeHead[T]) Leave() {
-	if h.gone.CompareAndSwap(false, true) {
-		h.link.Leave(h.w.Cause())
+	if !h.gone.CompareAndSwap(false, true) {
+		return
+	}
+	if cause := h.w.Cause(); cause == ErrLeft {
+		h.link.Leave(cause)
+	} else {
+		h.link.Abort(cause) // the run ends: producers must not take it for a consumer that wants no more
 	}
 }

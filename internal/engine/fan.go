@@ -18,12 +18,19 @@ type Fan[T any] struct {
 func NewFan[T any](w *Worker, st *Stage, in Input[T], n int) *Fan[T] {
 	f := &Fan[T]{Fused: NewFused(w, st), in: in, links: make([]*Link[T], n), open: n}
 	f.buf.tagged = in.Tagged
-	w.Body(f.run, in.Leave)
+	w.Body(f.run, func() {
+		in.Leave()
+		f.buf.abandon(w)
+	})
 	return f
 }
 
 // Stream returns what is known of the stream that the branches get.
-func (f *Fan[T]) Stream() Stream { return f.in.Stream }
+func (f *Fan[T]) Stream() Stream {
+	s := f.in.Stream
+	s.Branch = true
+	return s
+}
 
 // Attach makes l the edge of branch i.
 func (f *Fan[T]) Attach(i int, l *Link[T]) {
@@ -44,7 +51,7 @@ func (f *Fan[T]) run() error {
 			if perr := f.put(values[:n], Cut(tags, 0, n)); perr != nil {
 				return perr
 			}
-			f.buf.used(n)
+			f.buf.used(f.W, n)
 		}
 		if err != nil {
 			return err
@@ -61,7 +68,7 @@ func (f *Fan[T]) demand() (int, error) {
 		}
 		n, err := l.Demand(f.W.Out, maxChunk, true)
 		switch {
-		case err == queue.ErrLeft: //nolint:errorlint // identity: it comes from the queue itself
+		case err == queue.ErrLeft:
 			f.drop(i)
 		case err != nil:
 			return 0, err
@@ -81,23 +88,29 @@ func (f *Fan[T]) drop(i int) {
 }
 
 // put hands a chunk to every branch. Each has a share of the claims; that of a branch which has left is done.
-func (f *Fan[T]) put(values []T, tags []*Tag) error {
-	defer Clear(values, tags)
+func (f *Fan[T]) put(values []T, tags []*Tag) (err error) {
 	for _, t := range tags {
 		t.Share(f.open)
 	}
-	for i, l := range f.links {
+	i := 0
+	defer func() {
+		if i < len(f.links) { // it failed, or a hook of the edge's has ended the goroutine
+			f.abort(err, i, len(values), tags)
+		}
+		Clear(values, tags)
+	}()
+	for ; i < len(f.links); i++ {
+		l := f.links[i]
 		if l == nil {
 			continue
 		}
 		took, err := l.Put(f.W.Out, values, tags, nil)
 		switch {
 		case err == nil:
-		case err == queue.ErrLeft: //nolint:errorlint // identity: it comes from the queue itself
+		case err == queue.ErrLeft:
 			share(tags[min(took, len(tags)):], stage.Outcome{})
 			f.drop(i)
 		default:
-			f.abort(i, took, len(values), tags)
 			return edgeError(f.W, err)
 		}
 	}
@@ -105,9 +118,13 @@ func (f *Fan[T]) put(values []T, tags []*Tag) error {
 	return nil
 }
 
-// abort gives back the shares of branch i from took on, those of the branches behind it, and the fan's own.
-func (f *Fan[T]) abort(i, took, n int, tags []*Tag) {
-	o := stage.Outcome{Kind: stage.Failed, Err: f.W.Cause()}
+// abort gives back the shares of branch i from what its edge took on, those of the branches behind it, and the fan's own.
+func (f *Fan[T]) abort(cause error, i, n int, tags []*Tag) {
+	if cause == nil {
+		cause = f.W.Cause()
+	}
+	o := stage.Outcome{Kind: stage.Failed, Err: cause}
+	took := f.W.Out.Took
 	share(tags[min(took, len(tags)):], o)
 	for _, l := range f.links[i+1:] {
 		if l != nil {

@@ -20,15 +20,14 @@ type Gatherer[T any] struct {
 	maxWait time.Duration
 	timer   *time.Timer
 
-	buf     Buffer[T]
-	size    int   // of buf that is in use
-	n       int   // items at hand
-	cut     int   // of them that belong to the group
-	weighed int   // of them that were looked at
-	total   int64 // weight of the group
-	since   int64 // when the first item at hand was taken
-	last    int64 // when the last one was
-	end     error
+	buf   Buffer[T]
+	size  int   // of buf that is in use
+	n     int   // items at hand
+	cut   int   // of them that belong to the group
+	total int64 // weight of the group
+	since int64 // when the first item at hand was taken
+	last  int64 // when the last one was
+	end   error
 }
 
 // NewGatherer returns a Gatherer of up to most items, for at most maxWait; 0 is no limit in time. With weight, most is the sum
@@ -68,6 +67,9 @@ func (g *Gatherer[T]) wait() {
 		timeout = g.timer.C
 	}
 	for !g.fill(timeout) {
+		if g.maxWait > 0 && time.Duration(g.last-g.since) >= g.maxWait {
+			return // items came together with the timer, which does not deliver twice
+		}
 	}
 }
 
@@ -77,7 +79,7 @@ func (g *Gatherer[T]) fill(timeout <-chan time.Time) bool {
 	room := int(min(int64(g.size-g.n), g.most-g.total))
 	tags := Cut(g.buf.Tags, min(g.n, len(g.buf.Tags)), min(g.n+room, len(g.buf.Tags)))
 	k, err := g.timed.PullUntil(g.buf.Values[g.n:g.n+room], tags, timeout)
-	if err == queue.ErrTimeout { //nolint:errorlint // identity: it comes from the queue itself
+	if err == queue.ErrTimeout {
 		return true
 	}
 	g.last = g.W.In.Returned
@@ -97,7 +99,7 @@ func (g *Gatherer[T]) group() bool {
 	}
 	for g.cut < g.n && g.end == nil {
 		w := g.weigh(g.buf.Values[g.cut])
-		if g.end != nil || g.cut > 0 && g.total+w > g.most {
+		if g.end != nil || g.cut > 0 && w > g.most-g.total {
 			return true
 		}
 		g.total += w

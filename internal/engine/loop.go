@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/weir-go/weir/stage"
+import (
+	"runtime/debug"
+
+	"github.com/weir-go/weir/stage"
+)
 
 // Loop is the tail of a worker that the caller runs itself, one item at a time.
 type Loop[T any] struct {
@@ -26,7 +30,7 @@ func (l *Loop[T]) Range(yield func(T) bool) (more bool) {
 	if l.in.Tagged {
 		tags = tag[:]
 	}
-	err := error(stage.ErrGoexit)
+	err := stage.ErrGoexit
 	defer func() {
 		tag[0].Release(stage.Outcome{Kind: stage.Failed, Err: err})
 		l.w.run.Finish(l.w, err)
@@ -58,7 +62,7 @@ func (l *Loop[T]) Range(yield func(T) bool) (more bool) {
 func (l *Loop[T]) pull(dst []T, tags []*Tag) (n int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			n, err = 0, l.w.failure(&stage.PanicError{Value: p}, nil)
+			n, err = 0, l.w.failure(&stage.PanicError{Value: p}, debug.Stack())
 		}
 	}()
 	return l.in.Pull(dst, tags)

@@ -52,11 +52,9 @@ func (p *pacer) observe(asked, took int, work int64) {
 	if took < asked {
 		return // there was no more: that says nothing about a larger chunk
 	}
-	next := p.limit
+	next := p.size
 	if took >= p.size {
 		next = min(2*p.size, p.limit)
-	} else {
-		next = p.size
 	}
 	if cost := work / int64(took); cost > 0 {
 		next = min(next, int(int64(chunkTime)/cost))

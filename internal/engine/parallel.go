@@ -41,12 +41,15 @@ func (o *ordered[T, U]) run() error {
 		for o.call.Rest() > 0 {
 			n, err := o.call.Run(s.Values[s.n:], Cut(s.Tags, min(s.n, len(s.Tags)), len(s.Tags)))
 			s.n += n
+			if err == nil && o.call.Rest() > 0 { // the rest may take its time
+				err = o.win.deposit(o.call.W, o.ticket, false)
+			}
 			if err != nil {
 				return err
 			}
 		}
 		o.busy = false
-		if err := o.win.deposit(o.call.W, o.ticket); err != nil {
+		if err := o.win.deposit(o.call.W, o.ticket, true); err != nil {
 			return err
 		}
 	}
@@ -76,10 +79,9 @@ func (o *ordered[T, U]) leave() {
 	o.call.GiveBack()
 	if o.busy {
 		o.busy = false
-		s := o.win.slot(o.ticket)
-		o.call.W.giveBack(s.n, Cut(s.Tags, 0, min(s.n, len(s.Tags))))
-		s.n = 0
+		o.win.drop(o.call.W, o.ticket)
 	}
+	o.in.abandon(o.call.W)
 	if o.call.W.Gone() != nil {
 		o.win.abandon(o.call.W)
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
 )
@@ -13,17 +15,20 @@ type chunkBuffer[T any] struct {
 	Buffer[T]
 	tagged bool
 	size   int
+	cut    bool // the last place was smaller than size
 }
 
 // room returns a place for at most limit items.
 func (b *chunkBuffer[T]) room(limit int) ([]T, []*Tag) {
 	b.size = max(b.size, firstRoom)
+	b.cut = limit < b.size
 	return b.Room(min(b.size, limit), b.tagged)
 }
 
-// used makes the buffer grow when a chunk of n items has filled it.
-func (b *chunkBuffer[T]) used(n int) {
-	if n == b.size && b.size < maxChunk {
+// used makes the buffer grow when a chunk of n items has filled it, or when the head of w would have taken more: behind a
+// Filter no chunk is ever full.
+func (b *chunkBuffer[T]) used(w *Worker, n int) {
+	if !b.cut && b.size < maxChunk && (n == b.size || w.curbed) {
 		b.size = min(4*b.size, maxChunk)
 	}
 }
@@ -41,7 +46,7 @@ type pump[T any] struct {
 func Pump[T any](w *Worker, in Input[T], l *Link[T], sole bool) {
 	p := &pump[T]{w: w, in: in, link: l, sole: sole, buf: chunkBuffer[T]{tagged: l.Tagged}}
 	l.Feed(w)
-	w.Body(p.run, in.Leave)
+	w.Body(p.run, p.leave)
 }
 
 func (p *pump[T]) run() error {
@@ -56,12 +61,17 @@ func (p *pump[T]) run() error {
 			if perr := put(p.w, p.link, values[:n], Cut(tags, 0, n)); perr != nil {
 				return perr
 			}
-			p.buf.used(n)
+			p.buf.used(p.w, n)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+func (p *pump[T]) leave() {
+	p.in.Leave()
+	p.buf.abandon(p.w)
 }
 
 // plain returns tags for a stream that has some, nil for a plain one.
@@ -72,23 +82,29 @@ func plain(tags []*Tag, tagged bool) []*Tag {
 	return tags
 }
 
-// put hands values to the edge and gives back what the edge did not take.
-func put[T any](w *Worker, l *Link[T], values []T, tags []*Tag) error {
-	took, err := l.Put(w.Out, values, tags, nil)
-	if err != nil {
-		w.giveBack(len(values)-took, Cut(tags, min(took, len(tags)), len(tags)))
+// put hands values to the edge and gives back what the edge did not take, also where user code of the edge's does not return.
+func put[T any](w *Worker, l *Link[T], values []T, tags []*Tag) (err error) {
+	defer func() {
+		took := w.Out.Took
+		w.giveBack(err, len(values)-took, Cut(tags, min(took, len(tags)), len(tags)))
+		Clear(values, tags)
+	}()
+	if _, err = l.Put(w.Out, values, tags, nil); err != nil {
 		err = edgeError(w, err)
 	}
-	Clear(values, tags)
 	return err
 }
 
-// edgeError makes an edge's refusal an error of the stage that met it. Other errors are ends that the engine knows.
+// edgeError makes an edge's refusal an error of the stage that met it. Everything else is the end of the edge, which the engine
+// knows; a worker that is to end anyway ends for its own reason.
 func edgeError(w *Worker, err error) error {
-	if err == queue.ErrLeft || w.Gone() != nil { //nolint:errorlint // identity: it comes from the queue itself
-		return err
+	if gone := w.Gone(); gone != nil {
+		return gone
 	}
-	return &stage.Error{Stage: w.last(), Err: err}
+	if _, full := errors.AsType[*queue.FullError](err); full || errors.Is(err, queue.ErrWeight) {
+		return &stage.Error{Stage: w.last(), Err: err}
+	}
+	return err
 }
 
 // last returns the name of the worker's last stage.

@@ -94,7 +94,7 @@ func (o *Outlet[T]) push(s *span) (err error) {
 }
 
 func (o *Outlet[T]) call(values []T, tags []*Tag) error {
-	ctx := o.W.ctx
+	ctx := o.W.Context()
 	if o.h.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.h.Timeout)
@@ -156,11 +156,14 @@ func (o *Outlet[T]) settle(s *span, err error) error {
 	case letGo:
 		o.letGo(s)
 		return nil
-	}
-	if gone := o.W.Gone(); gone != nil {
-		return gone
+	case cutOff:
+		return o.W.Gone()
+	case failed:
 	}
 	if whole && lenient(o.h.Decisions, err) {
+		if gone := o.W.Gone(); gone != nil {
+			return gone
+		}
 		o.halve(s)
 		return nil
 	}
@@ -271,7 +274,7 @@ func (o *Outlet[T]) letter(i int) stage.DeadLetter {
 // GiveBack gives back what was not pushed.
 func (o *Outlet[T]) GiveBack() {
 	for _, s := range o.todo {
-		o.W.giveBack(s.to-s.from, Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
+		o.W.giveBack(nil, s.to-s.from, Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
 	}
 	o.todo = o.todo[:0]
 }

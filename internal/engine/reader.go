@@ -32,6 +32,8 @@ type TimedReader[T any] interface {
 type Stream struct {
 	Tagged  bool           // items may have tags
 	Claims  bool           // somebody wants to know how they end
+	Bounded bool           // a Take limits how many there are
+	Branch  bool           // it is a branch of a fan-out: what it holds when it leaves early is done, others have it too
 	Dropped *stage.Outcome // how an item ends that an edge drops, where the edge does not say; nil: not said
 }
 
@@ -50,6 +52,7 @@ type Fused struct {
 // NewFused makes st one of the stages of w.
 func NewFused(w *Worker, st *Stage) Fused {
 	w.stages = append(w.stages, st)
+	w.follow(st)
 	st.Workers = append(st.Workers, w)
 	return Fused{W: w, Stage: st}
 }
@@ -79,7 +82,15 @@ func (f *Fused) Guard(err *error) {
 }
 
 // GiveBack releases the tags of n items that nobody has processed, and counts them.
-func (f *Fused) GiveBack(n int, tags []*Tag) { f.W.giveBack(n, tags) }
+func (f *Fused) GiveBack(n int, tags []*Tag) { f.W.giveBack(nil, n, tags) }
+
+// Lose ends n items at the first of which user code failed with err: that one has failed, the others are given back.
+func (f *Fused) Lose(err error, n int, tags []*Tag) {
+	f.Stage.Failed.Add(1)
+	f.W.run.report.failed.Add(1)
+	f.W.run.report.givenBack.Add(int64(n - 1))
+	release(tags, stage.Outcome{Kind: stage.Failed, Err: err})
+}
 
 // Buffer is a step's own room for values and tags, made as large as it was ever asked for.
 type Buffer[T any] struct {
@@ -101,6 +112,18 @@ func (b *Buffer[T]) Room(n int, tagged bool) ([]T, []*Tag) {
 	return b.Values[:n], b.Tags[:n]
 }
 
+// Abandon gives back the tags that are still here when user code has ended the goroutine: then the frames that would have
+// handed them on are gone.
+func (b *Buffer[T]) Abandon(f *Fused) { b.abandon(f.W) }
+
+func (b *Buffer[T]) abandon(w *Worker) {
+	for i, t := range b.Tags {
+		if t != nil {
+			w.giveBack(nil, 1, b.Tags[i:i+1])
+		}
+	}
+}
+
 // Clear forgets values, so that they can be collected, and their tags.
 func Clear[T any](values []T, tags []*Tag) {
 	clear(values)
@@ -115,10 +138,13 @@ func Cut(tags []*Tag, from, to int) []*Tag {
 	return tags[from:to]
 }
 
-// Or returns what is known of a stream that comes from two.
+// Or returns what is known of a stream that comes from two. It is no branch: what waits behind the point where they meet
+// may have come from either.
 func (s Stream) Or(o Stream) Stream {
 	s.Tagged = s.Tagged || o.Tagged
 	s.Claims = s.Claims || o.Claims
+	s.Bounded = s.Bounded && o.Bounded
+	s.Branch = false
 	if s.Dropped == nil {
 		s.Dropped = o.Dropped
 	}

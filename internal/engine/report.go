@@ -41,11 +41,11 @@ func (r *Run) Shares(st *Stage) Shares {
 	now := clock.Now()
 	var total, busy, blocked float64
 	for _, w := range st.Workers {
-		life, working, waited, pulling := w.times(now)
+		life, working, waited := w.times(now)
 		total += life
 		blocked += waited
 		if st.pulling {
-			busy += pulling
+			busy += float64(st.pulls.Total(now))
 		} else {
 			busy += working * w.part(st)
 		}
@@ -61,20 +61,22 @@ func (r *Run) Shares(st *Stage) Shares {
 	return s
 }
 
-// times returns for how long the worker has lived, worked in user code, waited for room, and pulled from a source.
-func (w *Worker) times(now int64) (life, working, waited, pulling float64) {
+// times returns for how long the worker has lived, worked in user code other than sources, and waited for room.
+func (w *Worker) times(now int64) (life, working, waited float64) {
 	start, end := w.started.Load(), w.ended.Load()
 	if start == 0 {
-		return 0, 0, 0, 0
+		return 0, 0, 0
 	}
 	if end != 0 {
 		now = end
 	}
 	life = float64(now - start)
 	waited = float64(w.Out.Parked.Total(now) + w.held.Total(now))
-	pulling = float64(w.pulling.Total(now))
-	working = max(life-waited-pulling-float64(w.In.Parked.Total(now)), 0)
-	return life, working, waited, pulling
+	working = life - waited - float64(w.In.Parked.Total(now))
+	for _, st := range w.stages {
+		working -= float64(st.pulls.Total(now))
+	}
+	return life, max(working, 0), waited
 }
 
 // part returns which part of the worker's working time the stage has: by sampled chunks, and before there are any, all of it
@@ -100,8 +102,8 @@ func (w *Worker) part(st *Stage) float64 {
 func (r *Run) Fused() (pairs [][2]string) {
 	seen := map[[2]string]bool{}
 	for _, w := range r.Workers {
-		for i := 1; i < len(w.stages); i++ {
-			p := [2]string{w.stages[i-1].Name, w.stages[i].Name}
+		for _, st := range w.pairs {
+			p := [2]string{st[0].Name, st[1].Name}
 			if !seen[p] {
 				seen[p] = true
 				pairs = append(pairs, p)

@@ -63,6 +63,7 @@ type Run struct {
 	sinks     int // that must reach their end
 	reached   int
 	deaf      *time.Timer
+	closing   io.Closer // what is being closed
 	published bool
 
 	done   chan struct{}
@@ -71,13 +72,30 @@ type Run struct {
 
 // counts are the figures of a report that the run keeps itself.
 type counts struct {
-	done, skipped, failed, deadLetters, givenBack, unknown atomic.Int64
+	done, skipped, failed, givenBack, unknown atomic.Int64
 }
 
 // countdown calls last when as many have called Done as were added. Unlike a WaitGroup it needs no goroutine that waits.
 type countdown struct {
 	n    atomic.Int64
 	last func()
+}
+
+// Hold adds one, unless all have called Done.
+func (c *countdown) Hold() bool {
+	for n := c.n.Load(); n > 0; n = c.n.Load() {
+		if c.n.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// Drop is Done for a caller that can't wait for what comes last.
+func (c *countdown) Drop() {
+	if c.n.Add(-1) == 0 {
+		go c.last()
+	}
 }
 
 // Done counts one down.
@@ -92,7 +110,8 @@ func NewRun() *Run { return &Run{done: make(chan struct{})} }
 
 // NewWorker adds a goroutine.
 func (r *Run) NewWorker() *Worker {
-	w := &Worker{run: r, In: queue.NewWaiter(), Out: queue.NewWaiter(), pace: newPacer(maxChunk)}
+	w := &Worker{run: r, pace: newPacer(maxChunk)}
+	w.In, w.Out = &w.places[0], &w.places[1]
 	r.Workers = append(r.Workers, w)
 	return w
 }
@@ -128,18 +147,14 @@ func (r *Run) Start(ctx context.Context, inline *Worker) {
 	r.workers.last = r.complete
 	r.workers.n.Store(int64(len(r.Workers)))
 	for _, w := range r.Workers {
-		w.ctx, w.cancel = context.WithCancelCause(r.ctx)
-		w.started.Store(r.started)
+		w.open(r.ctx, r.started)
 		if w.sink {
 			r.sinks++
 		}
 	}
-	for _, w := range r.Workers {
-		for _, open := range w.opens {
-			open()
-		}
+	if ctx.Done() != nil {
+		r.watch = context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })
 	}
-	r.watch = context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })
 	for _, w := range r.Workers {
 		if w != inline {
 			go w.main()
@@ -169,12 +184,15 @@ func (r *Run) fail(err error) {
 		if r.deaf == nil {
 			r.deaf = time.AfterFunc(deafAfter, r.abandon)
 		}
-	case !errors.Is(err, r.cause) && !errors.Is(err, context.Canceled):
+	case !errors.Is(err, r.cause) && !errors.Is(err, context.Canceled) && !r.knows(err):
 		r.others = append(r.others, err)
 	}
 	r.mu.Unlock()
 	if !first {
 		return
+	}
+	if r.workers.Hold() { // what edges give back must be out before anything is closed
+		defer r.workers.Drop()
 	}
 	r.cancel(err)
 	for _, e := range r.Edges {
@@ -183,6 +201,19 @@ func (r *Run) fail(err error) {
 	for _, w := range r.Workers {
 		w.quit(err)
 	}
+}
+
+// knows reports whether an error of the same stage is recorded: many workers fail with the same, and one tells it all. It is
+// called with the lock.
+func (r *Run) knows(err error) bool {
+	e, ok := errors.AsType[*stage.Error](err)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(append(r.others, r.cause), func(o error) bool {
+		other, ok := errors.AsType[*stage.Error](o)
+		return ok && other.Stage == e.Stage
+	})
 }
 
 // reachedEnd is called by a worker whose stream has ended.
@@ -199,10 +230,15 @@ func (r *Run) reachedEnd(w *Worker) {
 
 // complete runs when the last worker has ended, in its goroutine.
 func (r *Run) complete() {
-	r.watch()
+	if r.watch != nil {
+		r.watch()
+	}
 	r.mu.Lock()
 	if r.cause == nil && r.reached < r.sinks {
 		r.cause = context.Cause(r.ctx) // cancelled at the very end
+	}
+	if r.cause == nil && r.deaf != nil {
+		r.deaf.Stop() // nobody was deaf, and a clean end leaves Close its time
 	}
 	r.mu.Unlock()
 	errs := r.close()
@@ -214,6 +250,9 @@ func (r *Run) complete() {
 func (r *Run) close() (errs []error) {
 	for _, list := range r.closers {
 		for _, c := range list {
+			r.mu.Lock()
+			r.closing = c
+			r.mu.Unlock()
 			if err := closeOne(c); err != nil {
 				errs = append(errs, fmt.Errorf("close: %w", err))
 			}
@@ -245,6 +284,15 @@ func (r *Run) abandon() {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
+	r.mu.Lock()
+	closing, clean := r.closing, r.cause == nil
+	r.mu.Unlock()
+	switch {
+	case closing != nil && clean, closing == nil && len(names) == 0:
+		return // all have just ended
+	case closing != nil:
+		names = append(names, fmt.Sprintf("%T.Close", closing))
+	}
 	r.publish([]error{fmt.Errorf("flow: the run is over, but the code of %s has not returned", strings.Join(names, ", "))})
 }
 

@@ -15,6 +15,7 @@ func Drain[T any](w *Worker, in Input[T], out *Outlet[T]) {
 	w.Body(t.run, func() {
 		out.GiveBack()
 		in.Leave()
+		t.buf.abandon(w)
 	})
 }
 
@@ -32,7 +33,7 @@ func (t *sinkTail[T]) run() error {
 		n, err := t.in.Pull(values, tags)
 		t.end = err
 		if n > 0 {
-			t.buf.used(n)
+			t.buf.used(t.out.W, n)
 			t.out.Load(values[:n], Cut(tags, 0, min(n, len(tags))))
 		}
 	}

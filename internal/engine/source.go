@@ -40,14 +40,15 @@ func ReadSource[T any](w *Worker, st *Stage, src stage.Source[T]) Input[T] {
 func ReadItems[T any](w *Worker, st *Stage, src stage.ItemSource[T]) Input[T] {
 	h := &sourceHead[T]{Fused: NewFused(w, st), items: src}
 	h.register(src)
-	return Input[T]{Reader: h, Stream: Stream{Tagged: true, Claims: true}}
+	return Input[T]{Reader: h, Tagged: true, Claims: true}
 }
 
 func (h *sourceHead[T]) register(src any) {
 	h.Stage.pulling = true
 	h.W.run.Closes(SourcePart, src)
 	h.W.run.OnDrain(h.drain)
-	h.W.opens = append(h.W.opens, func() { h.ctx, h.cancel = context.WithCancelCause(h.W.ctx) })
+	h.W.quits = append(h.W.quits, func() { h.cancel(h.W.Cause()) })
+	h.W.opens = append(h.W.opens, func() { h.ctx, h.cancel = context.WithCancelCause(h.W.parent) })
 }
 
 // drain makes the next pull the end of the stream, and ends one that is waiting.
@@ -64,10 +65,10 @@ func (h *sourceHead[T]) Pull(dst []T, tags []*Tag) (int, error) {
 		if err := h.over(); err != nil {
 			return 0, err
 		}
-		h.W.pulling.Start(now)
+		h.Stage.pulls.Start(now)
 		n, err := h.call(dst[:k], tags)
 		now = clock.Now()
-		h.W.pulling.Stop(now)
+		h.Stage.pulls.Stop(now)
 		h.W.took(now, k, n)
 		h.Stage.Count(0, n)
 		if err != nil {

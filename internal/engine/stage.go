@@ -2,6 +2,8 @@ package engine
 
 import (
 	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // Kind tells what a stage's time means.
@@ -27,7 +29,8 @@ type Stage struct {
 
 	Workers []*Worker // that run it
 	sampled atomic.Int64
-	pulling bool // its time is the time spent in its source
+	pulling bool            // its time is the time spent in its source
+	pulls   clock.Stopwatch // that time; a source has one worker
 }
 
 // Origin tells where in the program something was written.

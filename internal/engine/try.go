@@ -35,5 +35,6 @@ func (s *tryStep[T, U]) Pull(dst []U, tags []*Tag) (int, error) {
 // Leave implements [Reader].
 func (s *tryStep[T, U]) Leave() {
 	s.call.GiveBack()
+	s.buf.abandon(s.call.W)
 	s.in.Leave()
 }

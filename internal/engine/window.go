@@ -23,11 +23,13 @@ type window[U any] struct {
 	err      error
 }
 
-// slot holds the results of one ticket.
+// slot holds the results of one ticket: Values[:n]. Its worker adds to them until it is done, meanwhile those up to ready may
+// be handed on, as far as handed they have been.
 type slot[U any] struct {
 	Buffer[U]
-	n    int
-	done bool
+	n             int // for the worker alone, until it is done
+	ready, handed int // guarded by the window's lock
+	done          bool
 }
 
 func newWindow[U any](l *Link[U], workers int) *window[U] {
@@ -51,7 +53,7 @@ func (win *window[U]) acquire(w *Worker) error {
 	select {
 	case <-win.free:
 		return nil
-	case <-w.ctx.Done():
+	case <-w.Context().Done():
 		return w.Gone()
 	}
 }
@@ -64,47 +66,55 @@ func (win *window[U]) slot(ticket int64) *slot[U] {
 	return &win.slots[ticket%int64(len(win.slots))]
 }
 
-// deposit says that the results of a ticket are complete, and hands on what is in order.
-func (win *window[U]) deposit(w *Worker, ticket int64) error {
+// deposit says that the results so far of a ticket may be handed on, and with done that there will be no more. It hands on
+// what is in order.
+func (win *window[U]) deposit(w *Worker, ticket int64, done bool) error {
 	win.mu.Lock()
-	defer win.mu.Unlock()
-	win.slot(ticket).done = true
-	if win.err != nil {
-		win.giveBack(w)
-		return win.err
-	}
-	if win.emitting || ticket != win.next {
-		return nil
-	}
-	win.emitting = true
-	for win.err == nil {
-		s := win.slot(win.next)
-		if !s.done {
-			break
+	mine := false
+	defer func() {
+		if mine {
+			win.emitting = false // also where a hook of the edge has ended the goroutine
 		}
 		win.mu.Unlock()
-		err := s.emit(w, win.link)
-		win.mu.Lock()
-		win.err = err
-		s.done = false
-		win.next++
-		win.free <- struct{}{}
+	}()
+	s := win.slot(ticket)
+	s.ready, s.done = s.n, done
+	if win.err == nil && !win.emitting && ticket == win.next {
+		win.emitting, mine = true, true
+		win.handOn(w)
 	}
-	win.emitting = false
-	if win.err != nil {
+	if win.err != nil && (mine || !win.emitting) {
 		win.giveBack(w)
 	}
 	return win.err
 }
 
-// emit puts the results into the edge.
-func (s *slot[U]) emit(w *Worker, l *Link[U]) error {
-	n := s.n
-	s.n = 0
-	if n == 0 {
-		return nil
+// handOn hands on what is in order. It is called with the lock, which it gives up meanwhile.
+func (win *window[U]) handOn(w *Worker) {
+	for win.err == nil {
+		s := win.slot(win.next)
+		switch {
+		case s.handed < s.ready:
+			if err := win.emit(w, s); win.err == nil {
+				win.err = err
+			}
+		case s.done:
+			s.n, s.ready, s.handed, s.done = 0, 0, 0, false
+			win.next++
+			win.free <- struct{}{}
+		default:
+			return
+		}
 	}
-	return put(w, l, s.Values[:n], Cut(s.Tags, 0, min(n, len(s.Tags))))
+}
+
+// emit puts the results of a slot that are ready into the edge, without the lock.
+func (win *window[U]) emit(w *Worker, s *slot[U]) error {
+	from, to := s.handed, s.ready
+	s.handed = to
+	win.mu.Unlock()
+	defer win.mu.Lock()
+	return put(w, win.link, s.Values[from:to], Cut(s.Tags, min(from, len(s.Tags)), min(to, len(s.Tags))))
 }
 
 // abandon gives back what waits in the window when a worker ends early.
@@ -119,13 +129,29 @@ func (win *window[U]) abandon(w *Worker) {
 	}
 }
 
-// giveBack is called with the lock.
+// drop gives back what the worker of an unfinished ticket has made and nobody has handed on.
+func (win *window[U]) drop(w *Worker, ticket int64) {
+	win.mu.Lock()
+	defer win.mu.Unlock()
+	s := win.slot(ticket)
+	s.ready = s.n
+	win.clear(w, s)
+	s.abandon(w)
+}
+
+// giveBack gives back what waits in slots that are done; workers give back the others. It is called with the lock.
 func (win *window[U]) giveBack(w *Worker) {
 	for i := range win.slots {
 		if s := &win.slots[i]; s.done {
-			w.giveBack(s.n, Cut(s.Tags, 0, min(s.n, len(s.Tags))))
-			clear(s.Values[:s.n])
-			s.n, s.done = 0, false
+			win.clear(w, s)
 		}
 	}
+}
+
+// clear gives back the results in a slot. It is called with the lock.
+func (win *window[U]) clear(w *Worker, s *slot[U]) {
+	from, to := s.handed, s.ready
+	s.handed = to
+	w.giveBack(win.err, to-from, Cut(s.Tags, min(from, len(s.Tags)), min(to, len(s.Tags))))
+	clear(s.Values[from:to])
 }

@@ -17,13 +17,16 @@ type Worker struct {
 	// In and Out are the places where the worker parks: for items, and for room.
 	In, Out *queue.Waiter
 
+	lifetime
 	run    *Run
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	body   func() error // runs until the stream ends; after a Goexit that was dealt with it is called again
-	leave  func()       // gives back what the chain holds
-	stages []*Stage     // head to tail
+	places [2]queue.Waiter // what In and Out point to
+	body   func() error    // runs until the stream ends; after a Goexit that was dealt with it is called again
+	leave  func()          // gives back what the chain holds
+	stages []*Stage        // head to tail; where chains meet, one chain after the other
 	sink   bool
+
+	ahead []func(*Stage) // told which stage comes next
+	pairs [][2]*Stage    // neighbours
 
 	pace   pacer
 	handed struct { // the last chunk from the head
@@ -32,29 +35,43 @@ type Worker struct {
 		parked      int64
 	}
 	chunks   int
+	curbed   bool // the head would have taken more than it was asked for
 	sampling bool // this chunk's time is attributed to the stages
 
 	active  atomic.Pointer[Stage] // whose user code is running
-	pulling clock.Stopwatch       // in a source
 	held    clock.Stopwatch       // for room in a window of results
 	started atomic.Int64
 	ended   atomic.Int64
 
-	holds   int // items that steps may keep
+	holds   int  // items that steps may keep
+	branch  bool // it works for a branch of a fan-out
 	outputs atomic.Int32
 	quits   []func()     // tell the heads from another goroutine
-	closes  []func()     // tell the edges that this producer is done
+	closes  []func()     // called when the worker has ended
+	outs    []output     // the edges that it feeds
 	opens   []func()     // called when the run starts, before any goroutine
 	inHand  atomic.Int64 // items of the last chunk
 	resume  bool         // a Goexit was recorded, go on in a new goroutine
 	ending  sync.Once
 }
 
-// Context is what user code gets: it ends with the run, or when nobody wants the worker's output any more.
-func (w *Worker) Context() context.Context { return w.ctx }
+// output is what a worker does to an edge that it feeds: it says that it is done, or that there is no end behind what it has put.
+type output interface {
+	CloseProducer()
+	Abort(cause error)
+}
 
 // Body sets what the worker does: body, and leave, which gives back what its chain holds.
 func (w *Worker) Body(body func() error, leave func()) { w.body, w.leave = body, leave }
+
+// open makes the worker ready to run.
+func (w *Worker) open(ctx context.Context, now int64) {
+	w.parent = ctx
+	w.started.Store(now)
+	for _, fn := range w.opens {
+		fn()
+	}
+}
 
 // Hold says that a step of the worker may keep n items, for the bound of the whole.
 func (w *Worker) Hold(n int) { w.holds += n }
@@ -62,13 +79,9 @@ func (w *Worker) Hold(n int) { w.holds += n }
 // Bound returns the most items that the worker may have in its hands.
 func (w *Worker) Bound() int { return w.pace.limit + w.holds }
 
-// Gone returns why the worker should end, nil while it should not.
-func (w *Worker) Gone() error {
-	if w.ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(w.ctx)
-}
+// unwanted reports whether the worker is to end because nobody wants its output. What fails then is of no interest; when the
+// run fails, it is.
+func (w *Worker) unwanted() bool { return w.Gone() == ErrLeft }
 
 // outputLeft is called when one of the edges that the worker feeds has no consumer any more.
 func (w *Worker) outputLeft() {
@@ -79,9 +92,7 @@ func (w *Worker) outputLeft() {
 
 // quit ends the worker from another goroutine.
 func (w *Worker) quit(cause error) {
-	if w.cancel != nil {
-		w.cancel(cause)
-	}
+	w.end(cause)
 	for _, q := range w.quits {
 		q()
 	}
@@ -96,7 +107,9 @@ func (w *Worker) granted(now int64, want int) int {
 	}
 	w.chunks++
 	w.sampling = w.chunks&63 == 1 || work > int64(longChunk)
-	return w.pace.grant(want)
+	k := w.pace.grant(want)
+	w.curbed = k == want && k < w.pace.size
+	return k
 }
 
 // took closes a head's pull.
@@ -105,8 +118,12 @@ func (w *Worker) took(now int64, asked, n int) {
 	w.inHand.Store(int64(n))
 }
 
-// spent returns how long ago the head handed over the current chunk, waiting for room not counted.
-func (w *Worker) spent() int64 { return clock.Now() - w.handed.at - (w.waited() - w.handed.parked) }
+// slow reports whether the current chunk has taken long, waiting for room not counted, so that what is done of it is to be handed
+// on.
+func (w *Worker) slow() bool {
+	spent := clock.Now() - w.handed.at
+	return spent > int64(longChunk) && spent-(w.waited()-w.handed.parked) > int64(longChunk)
+}
 
 // waited returns how long the worker has waited for room.
 func (w *Worker) waited() int64 { return w.Out.Parked.Sum() + w.held.Sum() }
@@ -123,14 +140,27 @@ func (w *Worker) main() {
 			w.resume = false
 			go w.main()
 			return
+		case !finished && errors.Is(w.Gone(), stage.ErrGoexit):
+			err = w.Gone() // a hook's, which is known already
 		case !finished:
 			err = w.failure(stage.ErrGoexit, nil)
 		}
 		w.finish(err)
 		w.run.workers.Done()
 	}()
+	deepen(len(w.stages))
 	err = w.body()
 	finished = true
+}
+
+// deepen makes the stack of a new goroutine grow while there is hardly anything on it. It would grow anyway, but in the middle
+// of the chain, and copying a dozen frames costs more than all else that a goroutine does to start and end.
+//
+//go:noinline
+func deepen(i int) byte {
+	var room [1536]byte
+	room[i%len(room)] = 1
+	return room[(i+1)%len(room)]
 }
 
 // failure is an error of the stage whose user code was running.
@@ -151,23 +181,45 @@ func (w *Worker) finish(err error) {
 		case err == nil, errors.Is(err, queue.ErrLeft):
 		default:
 			w.run.fail(err)
+			for _, out := range w.outs { // another goroutine may be about to, and a clean end must not come first
+				out.Abort(err)
+			}
 		}
 		w.leave()
+		for _, out := range w.outs {
+			out.CloseProducer()
+		}
 		for _, done := range w.closes {
 			done()
 		}
-		w.cancel(queue.ErrLeft)
+		w.end(queue.ErrLeft)
 		w.ended.Store(clock.Now())
 	})
 }
 
-// giveBack releases the tags of n items that nobody has processed.
-func (w *Worker) giveBack(n int, tags []*Tag) {
+// giveBack releases the tags of n items that nobody has processed, because of cause; nil is what ends the worker.
+func (w *Worker) giveBack(cause error, n int, tags []*Tag) {
 	if n == 0 {
 		return
 	}
 	w.run.report.givenBack.Add(int64(n))
-	release(tags, stage.Outcome{Kind: stage.Failed, Err: w.Cause()})
+	if cause == nil {
+		cause = w.Cause()
+	}
+	if w.branch {
+		release(tags, LeftEarly(cause))
+	} else {
+		release(tags, stage.Outcome{Kind: stage.Failed, Err: cause})
+	}
+}
+
+// LeftEarly is how a branch of a fan-out ends what it holds: where it has left because it wants no more, that is done, so
+// that it does not come again for ever. The others go on.
+func LeftEarly(cause error) stage.Outcome {
+	if cause == ErrLeft {
+		return stage.Outcome{}
+	}
+	return stage.Outcome{Kind: stage.Failed, Err: cause}
 }
 
 // Cause says why items are given back.

@@ -19,9 +19,21 @@ const (
 // Histogram counts durations. The zero value is ready for use; it is not safe for concurrent use. Copying it copies the counts.
 type Histogram struct {
 	counts [buckets]int64
-	total  int64
-	sum    float64 // of nanoseconds
-	max    int64
+	totals
+}
+
+// totals is what is known of all durations together.
+type totals struct {
+	total int64
+	sum   float64 // of nanoseconds
+	max   int64
+}
+
+// add counts n durations of d.
+func (t *totals) add(d time.Duration, n int64) {
+	t.total += n
+	t.sum += float64(d) * float64(n)
+	t.max = max(t.max, int64(d))
 }
 
 // index returns the bucket of v: values below perOctave have one each.
@@ -47,9 +59,7 @@ func upper(i int) int64 {
 func (h *Histogram) Record(d time.Duration, n int64) {
 	d = max(d, 0)
 	h.counts[index(int64(d))] += n
-	h.total += n
-	h.sum += float64(d) * float64(n)
-	h.max = max(h.max, int64(d))
+	h.add(d, n)
 }
 
 // Merge adds the counts of o.

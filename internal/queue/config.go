@@ -85,6 +85,8 @@ var (
 	ErrDropped = errors.New("flow: dropped, the edge is full")
 	// ErrGaveUp is what a Put gets whose caller stopped waiting.
 	ErrGaveUp = errors.New("queue: gave up")
+	// ErrWeight is in what a producer gets for a negative weight. The queue goes on.
+	ErrWeight = errors.New("weight must be >= 0")
 )
 
 // FullError says that an edge was full and its policy is Reject, or that an offer does not wait. One value per edge serves

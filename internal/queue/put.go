@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/weir-go/weir/stage"
+import (
+	"time"
+
+	"github.com/weir-go/weir/stage"
+)
 
 // Demand returns how many items a producer should fetch now, at most limit. The only producer of a Block queue waits until
 // there is room and gets just that much. One of several, which may not reserve room for an item it does not have, never
@@ -75,10 +79,29 @@ func (q *Queue[T]) Put(w *Waiter, values []T, tags []*Tag, done <-chan struct{})
 // Offer is Put for one item, without waiting: a full Block queue fails with a *FullError, and a drop of the item itself
 // is reported as ErrDropped, when the queue has taken it over.
 func (q *Queue[T]) Offer(v T, t *Tag) error {
+	_, err := q.OfferWait(v, t)
+	return err
+}
+
+// OfferWait is Offer, and says how long the item is going to wait.
+func (q *Queue[T]) OfferWait(v T, t *Tag) (time.Duration, error) {
 	if q.full.Load() {
-		return q.refuse(v, t)
+		return 0, q.refuse(v, t)
 	}
 	return q.offer(v, t)
+}
+
+// Refuse is Offer for an item that nobody needs to know, where it would be refused without the lock: it counts it and returns
+// the error. It returns nil where Offer has to be asked.
+func (q *Queue[T]) Refuse() error {
+	if !q.full.Load() {
+		return nil
+	}
+	q.refused.Add(1)
+	if q.cfg.OnFull == Reject {
+		return q.fullErr.Load()
+	}
+	return ErrDropped
 }
 
 // refuse does to an offer what the policy says, without the lock.
@@ -124,33 +147,35 @@ func (q *Queue[T]) loseAll(values []T, tags []*Tag) {
 }
 
 // offer is the part of Offer that is not worth inlining. It holds the lock throughout, because it never waits.
-func (q *Queue[T]) offer(v T, t *Tag) error {
+func (q *Queue[T]) offer(v T, t *Tag) (time.Duration, error) {
 	weight, err := int64(0), error(nil)
 	if q.cfg.MaxWeight > 0 {
 		if weight, err = q.weightOf(v); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	q.mu.Lock()
 	if q.exchanges && q.free() == 0 && q.end == nil {
 		oldest, tag := q.exchange(v, t)
+		wait := q.estimate()
 		q.mu.Unlock()
 		if q.cfg.Dropped != nil {
 			q.cfg.Dropped(oldest, tag, DropFull)
 		}
-		return nil
+		return wait, nil
 	}
 	o := &q.offered
 	o.value[0], o.tag[0], o.weight[0] = v, t, weight
 	p := putting[T]{q: q, values: o.value[:], tags: o.tag[:], weights: o.weight[:]}
 	err = p.run()
 	*o = offered[T]{}
+	wait := q.estimate()
 	q.mu.Unlock()
 	q.report(p.drops)
 	if p.lost > 0 {
-		return ErrDropped
+		err = ErrDropped
 	}
-	return err
+	return wait, err
 }
 
 // exchange takes v over in the slot of the oldest item of a full queue, which it returns.

@@ -74,7 +74,7 @@ func (p *putting[T]) weigh() error {
 func (q *Queue[T]) weightOf(v T) (int64, error) {
 	weight := q.cfg.Weight(v)
 	if weight < 0 {
-		return 0, fmt.Errorf("flow: edge %q: weight must be >= 0, got %d", q.cfg.Name, weight)
+		return 0, fmt.Errorf("flow: edge %q: %w, got %d", q.cfg.Name, ErrWeight, weight)
 	}
 	return weight, nil
 }

@@ -59,7 +59,7 @@ type counters struct {
 	held      int // what was given back at the end
 	maxDepth  int
 	sinceMark int // evicting puts since the clock was read
-	sojourn   histogram.Histogram
+	sojourn   histogram.Recorder
 	floor     floor
 	service   service
 	refreshed int64 // when fullErr was last replaced

@@ -36,7 +36,7 @@ func (q *Queue[T]) Stats() Stats {
 		Depth: q.values.n + c.held, MaxDepth: c.maxDepth, Weight: q.weight,
 		In: c.in + dropped, Out: c.out, Dropped: c.dropped, Refused: c.refusals + rejected, Oversize: c.oversize,
 		Blocked: q.putters.waited(now), Starved: q.takers.waited(now),
-		Sojourn: c.sojourn, MinSojourn: c.floor.last(now), EstimatedWait: q.estimate(),
+		Sojourn: c.sojourn.Histogram(), MinSojourn: c.floor.last(now), EstimatedWait: q.estimate(),
 	}
 	s.Dropped[DropFull] += dropped
 	if q.values.n > 0 && c.floor.stale(now) {

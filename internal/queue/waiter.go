@@ -7,7 +7,7 @@ import (
 )
 
 // Waiter is the handle of one producer or consumer: the place where it parks, and what the queue remembers of it. It serves one
-// call at a time.
+// call at a time. The zero value is ready for use.
 type Waiter struct {
 	// Ticket numbers the successful Takes of all consumers of a queue from 0, in the order in which they took.
 	Ticket int64
@@ -27,7 +27,7 @@ type Waiter struct {
 }
 
 // NewWaiter returns a handle for one goroutine.
-func NewWaiter() *Waiter { return &Waiter{signal: make(chan struct{}, 1)} }
+func NewWaiter() *Waiter { return new(Waiter) }
 
 // sleep waits for a signal, at most until timeout or done, which may be nil. It reports whether the signal came.
 func (w *Waiter) sleep(timeout <-chan time.Time, done <-chan struct{}) bool {
@@ -53,6 +53,9 @@ type line struct {
 }
 
 func (l *line) push(w *Waiter) {
+	if w.signal == nil {
+		w.signal = make(chan struct{}, 1)
+	}
 	if l.first == nil {
 		l.since = clock.Now()
 		l.first = w

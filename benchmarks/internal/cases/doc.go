@@ -18,8 +18,8 @@ func All() []bench.Case {
 		Hop(), HopWork(),
 		Fused(), FusedTry(),
 		ParallelWork(false), ParallelWork(true), Parallel(false), Parallel(true),
-		OfferNewest(), OfferOldest(),
+		DropNewest(), DropOldest(), OfferNewest(), OfferOldest(),
 		Latency(),
-		Small(), SmallFused(), SmallBuilt(),
+		Small(), SmallEdges(), SmallBuilt(),
 	}
 }

@@ -31,7 +31,7 @@ func hop(work time.Duration) bench.Case {
 		Against: "a goroutine for each stage, channels of 1,024",
 		Weir: func(n int) bench.Trial {
 			var t total
-			p := HopPipeline(n, busy(work), t.push)
+			p := hopPipeline(n, busy(work), t.push)
 			return bench.Trial{
 				Run:    func() error { return p.Run(context.Background()) },
 				Verify: func() error { return t.verify(int64(n), sumTo(int64(n))+3*int64(n), true) },
@@ -57,8 +57,8 @@ func hop(work time.Duration) bench.Case {
 	}
 }
 
-// HopPipeline sends the numbers below n through three Maps, and edges of 1,024 between all of them, to push.
-func HopPipeline(n int, fn func(int64) int64, push func(context.Context, []int64) error) flow.Pipeline {
+// hopPipeline sends the numbers below n through three Maps, and edges of 1,024 between all of them, to push.
+func hopPipeline(n int, fn func(int64) int64, push func(context.Context, []int64) error) flow.Pipeline {
 	return hopFrom(numbers(n), fn, push)
 }
 

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weir-go/weir/stage"
@@ -15,13 +16,16 @@ func numbers(n int) stage.Source[int64] {
 			return 0, stage.ErrEnd
 		}
 		k := min(len(dst), int(end-next))
+		first := next // a local variable: the loop keeps it in a register
 		for i := range dst[:k] {
-			dst[i] = next
-			next++
+			dst[i] = first + int64(i)
 		}
+		next += int64(k)
 		return k, nil
 	})
 }
+
+var errDisorder = errors.New("the items arrived in another order")
 
 // total is what arrived at the end.
 type total struct {
@@ -53,7 +57,7 @@ func (t *total) verify(count, sum int64, ordered bool) error {
 	case t.sum != sum:
 		return fmt.Errorf("their sum is %d, want %d", t.sum, sum)
 	case ordered && t.disorder:
-		return fmt.Errorf("they arrived in another order")
+		return errDisorder
 	}
 	return nil
 }

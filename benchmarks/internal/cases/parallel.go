@@ -18,9 +18,9 @@ func ParallelWork(ordered bool) bench.Case {
 	c := parallel(2*time.Microsecond, ordered)
 	c.Items = 60_000
 	if ordered {
-		c.Row, c.What, c.Figures = "P3 ordered", "Parallel 16, 2 us of CPU an item, in order", bench.PerItem(1.1)
+		c.Row, c.What, c.Figures = "P3 ordered", "Parallel 16 between edges of 1,024, 2 us of CPU an item, in order", bench.PerItem(1.1)
 	} else {
-		c.Row, c.What, c.Figures = "P3 unordered", "Parallel 16, 2 us of CPU an item, unordered", bench.PerItem(1.0)
+		c.Row, c.What, c.Figures = "P3 unordered", "Parallel 16 between edges of 1,024, 2 us of CPU an item, unordered", bench.PerItem(1.0)
 	}
 	return c
 }
@@ -30,16 +30,16 @@ func Parallel(ordered bool) bench.Case {
 	c := parallel(0, ordered)
 	c.Items, c.AllocItems = 300_000, amortised/4
 	if ordered {
-		c.Row, c.What, c.Figures = "P3b ordered", "Parallel 16, no work, in order", bench.PerItem(1.0)
+		c.Row, c.What, c.Figures = "P3b ordered", "Parallel 16 between edges of 1,024, no work, in order", bench.PerItem(1.0)
 	} else {
-		c.Row, c.What, c.Figures = "P3b unordered", "Parallel 16, no work, unordered", bench.PerItem(0.6)
+		c.Row, c.What, c.Figures = "P3b unordered", "Parallel 16 between edges of 1,024, no work, unordered", bench.PerItem(0.6)
 	}
 	return c
 }
 
 func parallel(work time.Duration, ordered bool) bench.Case {
 	return bench.Case{
-		Against: "16 goroutines over channels of 64, unordered",
+		Against: "16 goroutines over channels of 1,024, unordered",
 		Weir: func(n int) bench.Trial {
 			var t total
 			fn := busy(work)
@@ -47,9 +47,9 @@ func parallel(work time.Duration, ordered bool) bench.Case {
 			if !ordered {
 				opts = append(opts, flow.Unordered)
 			}
-			p := flow.From(numbers(n)).
+			p := flow.From(numbers(n)).Buffer(edge, flow.Block).
 				Parallel(workers, func(_ context.Context, v int64) (int64, error) { return fn(v), nil }, opts...).
-				To(stage.SinkFunc(t.push))
+				Buffer(edge, flow.Block).To(stage.SinkFunc(t.push))
 			return bench.Trial{
 				Run:    func() error { return p.Run(context.Background()) },
 				Verify: func() error { return t.verify(int64(n), sumTo(int64(n))+int64(n), ordered) },
@@ -73,7 +73,7 @@ func parallel(work time.Duration, ordered bool) bench.Case {
 
 // pool is the usual goroutine pool: one channel of jobs, one of results.
 func pool(n int, fn func(int64) int64) <-chan int64 {
-	jobs, results := make(chan int64, flow.DefaultCapacity), make(chan int64, flow.DefaultCapacity)
+	jobs, results := make(chan int64, edge), make(chan int64, edge)
 	go func() {
 		defer close(jobs)
 		for v := range int64(n) {

@@ -1,0 +1,119 @@
+package flow
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/weir-go/weir/internal/engine"
+)
+
+// plan is what a walk over a blueprint finds out, the same for all of its runs: the name of every node, and what is wrong.
+type plan struct {
+	names map[*node]string
+	onces []*node // parts that serve one run
+	bad   []string
+}
+
+// planned makes the plan of a pipeline when it is first needed.
+type planned struct {
+	once sync.Once
+	plan plan
+}
+
+func (p *planned) of(leaves []*leaf) *plan {
+	p.once.Do(func() { p.plan = newPlan(leaves) })
+	return &p.plan
+}
+
+// newPlan walks the graph from its sinks to its sources.
+func newPlan(leaves []*leaf) plan {
+	p := planner{plan: plan{names: map[*node]string{}}, seen: map[*node]int{}, taken: map[string]*node{}}
+	if len(leaves) == 0 {
+		p.bad = append(p.bad, "flow: the pipeline has no sink")
+	}
+	for _, l := range leaves {
+		p.visit(l.node)
+	}
+	for _, fan := range p.fans {
+		if got := p.seen[fan]; got < fan.branches {
+			p.fail(fan, fmt.Sprintf("%d of its %d outputs are not consumed", fan.branches-got, fan.branches))
+		}
+	}
+	return p.plan
+}
+
+// name returns a node's name.
+func (p *plan) name(n *node) string { return p.names[n] }
+
+// finding says what is wrong with a node, with its name and line.
+func (p *plan) finding(n *node, text string) string {
+	return fmt.Sprintf("flow: %s (%s): %s", p.name(n), n.Line(), text)
+}
+
+// usedUp is what is wrong with a part in its second run.
+const usedUp = "it serves one run and has had it; use Open for a source that each run has of its own"
+
+// planner is the state of a walk.
+type planner struct {
+	plan
+	seen  map[*node]int // how often each node was reached from downstream
+	taken map[string]*node
+	fans  []*node
+	count int // of named nodes, branches aside
+}
+
+func (p *planner) fail(n *node, text string) { p.bad = append(p.bad, p.finding(n, text)) }
+
+func (p *planner) visit(n *node) {
+	p.seen[n]++
+	if p.seen[n] > 1 {
+		switch {
+		case n.kind == engine.Sink:
+			p.fail(n, "it is in the pipeline twice")
+		case n.branches == 0:
+			p.fail(n, "its output is consumed twice; use Broadcast or Tee")
+		}
+		return
+	}
+	if n.branches > 0 {
+		p.fans = append(p.fans, n)
+	}
+	for _, up := range n.ups {
+		p.visit(up)
+	}
+	p.christen(n)
+	for _, text := range n.errs {
+		p.fail(n, text)
+	}
+	if n.once != nil {
+		p.onces = append(p.onces, n)
+	}
+	for _, side := range n.sides {
+		p.visit(side.node)
+	}
+}
+
+// christen gives the node its name. Edges have names of their own.
+func (p *planner) christen(n *node) {
+	name := n.name
+	switch {
+	case n.branch > 0:
+		name = p.names[n.ups[0]] + "." + strconv.Itoa(n.branch)
+	case name == "":
+		name = n.op + "#" + strconv.Itoa(p.count+1)
+	}
+	if n.branch == 0 {
+		p.count++
+	}
+	p.names[n] = name
+	key := name
+	if n.edge {
+		key = "edge " + name
+	}
+	if other := p.taken[key]; other != nil {
+		p.fail(n, fmt.Sprintf("the name %q is taken (%s)", name, other.Line()))
+		return
+	}
+	p.taken[key] = n
+}
