@@ -14,7 +14,7 @@ import (
 //
 //	Shape:  T → T, order kept; fused: no goroutine, no queue. Metadata stays.
 //	Errors: none of its own. It does not isolate: an error behind it that OnError does not deal with stops the run.
-//	Claims: the item's share of the message is done.
+//	Claims: the item's share of the message is done when the item comes here; while it waits in an edge in front, it counts.
 func (f Flow[T]) BestEffort(opts ...StepOption) Flow[T] {
 	return newStep(f, stepNode("besteffort", f, opts), func(at engine.Fused, in engine.Input[T]) engine.Input[T] {
 		s := in.Stream

@@ -10,6 +10,25 @@ import (
 	"github.com/weir-go/weir/stage"
 )
 
+// S8: where an operator with several inputs leaves a branch early, what it holds of the branch is done: others have it too.
+func TestS8InputsThatAreBranchesAndLeaveEarly(t *testing.T) {
+	joins := map[string]func(f flow.Flow[int]) flow.Flow[int]{
+		"zip": func(f flow.Flow[int]) flow.Flow[int] { return f.ZipWith(flow.FromSlice(ints(3)), first) },
+		"one input": func(f flow.Flow[int]) flow.Flow[int] {
+			return f.Interleave(1).FlatMap(func(int) []int { return ints(3) }).Take(4)
+		},
+	}
+	for name, join := range joins {
+		inBubble(t, name, func(t *testing.T) {
+			b := newBroker(300)
+			bs := flow.FromItems(b).Broadcast(2)
+			must(t, flow.Join(discard(join(bs[0])), discard(bs[1])).Run(t.Context()))
+			b.once(t)
+			equal(t, "acknowledged", len(b.kind(stage.Done)), 300)
+		})
+	}
+}
+
 // An error of one input stops all, and gives back what is there of the others.
 func TestCrossingsErrorOfAnInput(t *testing.T) {
 	joins := map[string]func(a, b flow.Flow[int]) flow.Flow[int]{

@@ -48,14 +48,14 @@ func wantError(t *testing.T, err, target error) {
 	}
 }
 
-// wantStage fails the test unless err is an error of the stage name, and returns it.
-func wantStage(t *testing.T, err error, name string) *stage.Error {
+// wantStage fails the test unless err is an error of the stage name, and returns the stack in it.
+func wantStage(t *testing.T, err error, name string) []byte {
 	t.Helper()
 	e, ok := errors.AsType[*stage.Error](err)
 	if !ok || e.Stage != name {
 		t.Fatalf("got error %v, want a *stage.Error of %q", err, name)
 	}
-	return e
+	return e.Stack
 }
 
 // equal fails the test unless got is want.
@@ -207,108 +207,6 @@ func hang(ctx context.Context, _ int) error {
 	return context.Cause(ctx)
 }
 
-// broker is an acknowledging source: messages 0 to total-1, each with a claim.
-type broker struct {
-	total int
-	stays bool                 // behind the last message it waits for more instead of ending
-	most  int                  // messages in one answer; 0: as many as asked for
-	meta  func(int) stage.Meta // of a message; nil: its number is the ID
-
-	mu      sync.Mutex
-	next    int
-	settled map[int][]stage.Outcome
-	wrong   []string
-}
-
-func newBroker(total int) *broker {
-	return &broker{total: total, settled: map[int][]stage.Outcome{}}
-}
-
-func (b *broker) PullItems(ctx context.Context, dst []stage.Item[int]) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
-	b.mu.Lock()
-	n := min(len(dst), b.total-b.next)
-	if b.most > 0 {
-		n = min(n, b.most)
-	}
-	for i := range n {
-		m := stage.Meta{ID: fmt.Sprint(b.next + i)}
-		if b.meta != nil {
-			m = b.meta(b.next + i)
-		}
-		dst[i] = stage.Claimed(b.next+i, m, b, uint64(b.next+i))
-	}
-	b.next += n
-	b.mu.Unlock()
-	switch {
-	case n > 0:
-		return n, nil
-	case b.stays:
-		<-ctx.Done()
-		return 0, context.Cause(ctx)
-	default:
-		return 0, stage.ErrEnd
-	}
-}
-
-// Settle implements stage.Settler.
-func (b *broker) Settle(token uint64, o stage.Outcome) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.settled[int(token)] = append(b.settled[int(token)], o)
-	if int(token) >= b.next {
-		b.wrong = append(b.wrong, fmt.Sprintf("%d settled before it was handed out", token))
-	}
-}
-
-// problem says what is wrong with how messages were settled: each that was handed out must be, once.
-func (b *broker) problem() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.next {
-		if n := len(b.settled[i]); n != 1 {
-			b.wrong = append(b.wrong, fmt.Sprintf("message %d was settled %d times", i, n))
-		}
-	}
-	if len(b.wrong) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d: %v", len(b.wrong), b.next, b.wrong[:min(len(b.wrong), 5)])
-}
-
-// once fails the test unless each message handed out was settled once.
-func (b *broker) once(t *testing.T) {
-	t.Helper()
-	if err := b.problem(); err != nil {
-		t.Fatalf("claims: %v", err)
-	}
-}
-
-// kind returns the numbers of the messages that ended as k, in order.
-func (b *broker) kind(k stage.OutcomeKind) (out []int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.next {
-		if os := b.settled[i]; len(os) > 0 && os[0].Kind == k {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// outcome returns how message i ended.
-func (b *broker) outcome(t *testing.T, i int) stage.Outcome {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.settled[i]) != 1 {
-		t.Fatalf("message %d was settled %d times, want once", i, len(b.settled[i]))
-	}
-	return b.settled[i][0]
-}
-
 // trouble is one of the ways in which user code does not return.
 type trouble struct {
 	name string
@@ -322,7 +220,7 @@ func troubles() []trouble {
 	return []trouble{
 		{"panic with a value", func() { panic("boom") }, nil},
 		{"panic with an error", func() { panic(errThrown) }, errThrown},
-		{"panic with nil", func() { panic(nil) }, nil}, //nolint:govet // the runtime turns it into an error: that is what is tried
+		{"panic with nil", func() { panic(nil) }, nil},
 		{"Goexit", runtime.Goexit, stage.ErrGoexit},
 	}
 }

@@ -65,6 +65,30 @@ func TestT43PreferenceDecidesAndNobodyStarves(t *testing.T) {
 	}
 }
 
+// A consumer that is fast gets chunks, and the bound holds all the same; a chunk is small, for the preference counts between chunks.
+func TestT43ChunksKeepToTheBound(t *testing.T) {
+	inBubble(t, "2000 and 20", func(t *testing.T) {
+		longest, passed, most := 0, 0, 0
+		low := 20
+		must(t, flow.MergePriority(flow.FromSlice(grades(0, 2000)), flow.FromSlice(grades(1, low))).
+			To(stage.SinkFunc(func(ctx context.Context, vs []graded) error {
+				longest = max(longest, len(vs))
+				for _, v := range vs {
+					passed++
+					if v.input == 1 {
+						low--
+						passed = 0
+					} else if low > 0 {
+						most = max(most, passed)
+					}
+				}
+				return nap(ctx, time.Nanosecond) // all edges are full then
+			})).Run(t.Context()))
+		equal(t, "longest chunk", longest, 16)
+		equal(t, "most values that passed one that waits", most, 64)
+	})
+}
+
 func TestMergePriorityAsASet(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		vss, fs := drawInputs(rt, rapid.IntRange(0, 1000))

@@ -28,7 +28,7 @@ func (p *planned) of(leaves []*leaf) *plan {
 
 // newPlan walks the graph from its sinks to its sources.
 func newPlan(leaves []*leaf) plan {
-	p := planner{plan: plan{names: map[*node]string{}}, seen: map[*node]int{}, taken: map[string]*node{}}
+	p := planner{names: map[*node]string{}, seen: map[*node]int{}, taken: map[string]*node{}}
 	if len(leaves) == 0 {
 		p.bad = append(p.bad, "flow: the pipeline has no sink")
 	}

@@ -65,7 +65,7 @@ func TestS26ClosingOrder(t *testing.T) {
 	})
 }
 
-type panickyCloser struct{ closer }
+type panickyCloser struct{}
 
 func (panickyCloser) Push(context.Context, []int) error { return nil }
 func (panickyCloser) Close() error                      { panic("closing") }

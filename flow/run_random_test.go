@@ -298,7 +298,7 @@ func (s *scenario) result(err error, b *broker, got *seen[int], sides []*seen[in
 	case s.fault == "error" && len(main.vs) > s.failAt:
 		cut = true
 		if !errors.Is(err, errFault) || len(got.values()) != s.failAt {
-			return fmt.Errorf("the run ended with %v behind %d items, want the fault behind %d", err, len(got.values()), s.failAt)
+			return fmt.Errorf("the run ended with %w behind %d items, want the fault behind %d", err, len(got.values()), s.failAt)
 		}
 	case s.fault == "stop" && errors.Is(err, flow.ErrStopped):
 	case err != nil:

@@ -178,7 +178,7 @@ func TestS12DecisionsInOrder(t *testing.T) {
 				}
 				b := newBroker(1)
 				f := flow.FromItems(b)
-				sink := stage.SinkFunc(func(_ context.Context, vs []int) error { _, err := fn(nil, vs[0]); return err }) //nolint:staticcheck // unused
+				sink := stage.SinkFunc(func(_ context.Context, vs []int) error { _, err := fn(nil, vs[0]); return err })
 				p := map[string]flow.Pipeline{
 					"trymap":   f.TryMap(fn, c.on).To(stage.Discard[int]()),
 					"parallel": f.Parallel(2, fn, c.on).To(stage.Discard[int]()),

@@ -50,7 +50,7 @@ func TestS1EndNeverHidesAnError(t *testing.T) {
 		"end returned by a TryMap":     {flow.FromSlice(ints(3)).TryMap(failAt(1, stage.ErrEnd)).To(stage.Discard[int]()), stage.ErrEnd},
 		"end returned by a Parallel":   {flow.FromSlice(ints(3)).Parallel(2, failAt(1, stage.ErrEnd)).To(stage.Discard[int]()), stage.ErrEnd},
 		"end returned by a sink":       {flow.FromSlice(ints(3)).To(stage.SinkFunc(func(context.Context, []int) error { return stage.ErrEnd })), stage.ErrEnd},
-		"last item fails in the sink":  {flow.FromSlice(ints(10)).ForEach(func(_ context.Context, i int) error { _, err := failAt(9, errA)(nil, i); return err }), errA}, //nolint:staticcheck // it does not use its context
+		"last item fails in the sink":  {flow.FromSlice(ints(10)).ForEach(func(_ context.Context, i int) error { _, err := failAt(9, errA)(nil, i); return err }), errA},
 		"last item fails in Parallel":  {flow.FromSlice(ints(10)).Parallel(3, failAt(9, errA)).To(stage.Discard[int]()), errA},
 		"last item fails before Take":  {flow.FromSlice(ints(10)).TryMap(failAt(2, errA)).Take(3).To(stage.Discard[int]()), errA},
 		"one input of a merge":         {flow.Merge(flow.FromSlice(ints(3)), flow.FromSlice(ints(3)).TryMap(failAt(2, errA))).To(stage.Discard[int]()), errA},

@@ -159,7 +159,8 @@ func TestS10LoopOverAll(t *testing.T) {
 	inBubble(t, "return", func(t *testing.T) {
 		b := newBroker(100)
 		func() {
-			for v := range flow.FromItems(b).All(t.Context()) {
+			for v, err := range flow.FromItems(b).All(t.Context()) {
+				must(t, err)
 				if v == 3 {
 					return
 				}
@@ -173,7 +174,8 @@ func TestS10LoopOverAll(t *testing.T) {
 		b := newBroker(100)
 		func() {
 			defer func() { equal(t, "the panic", recover(), any("boom")) }()
-			for v := range flow.FromItems(b).Buffer(4, flow.Block).All(t.Context()) {
+			for v, err := range flow.FromItems(b).Buffer(4, flow.Block).All(t.Context()) {
+				must(t, err)
 				if v == 3 {
 					panic("boom")
 				}
@@ -188,7 +190,8 @@ func TestS10LoopOverAll(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			for v := range flow.FromItems(b).Buffer(4, flow.Block).All(t.Context()) {
+			for v, err := range flow.FromItems(b).Buffer(4, flow.Block).All(t.Context()) {
+				must(t, err)
 				if v == 3 {
 					runtime.Goexit()
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,10 +82,10 @@ func TestS22StampChangesOnlyItsItem(t *testing.T) {
 			bs[1].Buffer(3, flow.Block).ToItems(&b),
 		).Run(t.Context()))
 		for i, m := range a.metas {
-			equal(t, "meta of an element", m, stage.Meta{ID: fmt.Sprint(i / 2), Key: fmt.Sprint(i/2, "/", i+1)})
+			equal(t, "meta of an element", m, stage.Meta{ID: strconv.Itoa(i / 2), Key: fmt.Sprint(i/2, "/", i+1)})
 		}
 		for i, m := range b.metas {
-			equal(t, "meta in the other branch", m, stage.Meta{ID: fmt.Sprint(i)})
+			equal(t, "meta in the other branch", m, stage.Meta{ID: strconv.Itoa(i)})
 		}
 	})
 }
@@ -131,7 +132,7 @@ func TestS22MetaInTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		stamp := func(i int, _ stage.Meta) stage.Meta {
-			m := stage.Meta{ID: fmt.Sprint(i)}
+			m := stage.Meta{ID: strconv.Itoa(i)}
 			if i == 1 {
 				m.Deadline = began.Add(time.Second)
 			}
@@ -140,7 +141,7 @@ func TestS22MetaInTheContext(t *testing.T) {
 		var errs []error
 		fn := func(ctx context.Context, i int) (int, error) {
 			m, ok := stage.MetaFrom(ctx)
-			if !ok || m.ID != fmt.Sprint(i) {
+			if !ok || m.ID != strconv.Itoa(i) {
 				t.Errorf("item %d: metadata %+v, %v", i, m, ok)
 			}
 			err := nap(ctx, time.Hour)

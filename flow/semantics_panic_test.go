@@ -125,7 +125,7 @@ func TestS4UserCodeThatDoesNotReturn(t *testing.T) {
 // checkTrouble checks an error of the stage "bad".
 func checkTrouble(t *testing.T, err error, tr trouble) {
 	t.Helper()
-	e := wantStage(t, err, "bad")
+	stack := wantStage(t, err, "bad")
 	if tr.is != nil {
 		wantError(t, err, tr.is)
 	}
@@ -139,8 +139,8 @@ func checkTrouble(t *testing.T, err error, tr trouble) {
 	if strings.Contains(t.Name(), "sequence") {
 		where = "iter.Pull" // which panics again in the goroutine of the caller
 	}
-	if _, ok := errors.AsType[*stage.PanicError](err); !ok || !strings.Contains(string(e.Stack), where) {
-		t.Fatalf("error %v with stack\n%s\nwant a panic with the stack of where it was", err, e.Stack)
+	if _, ok := errors.AsType[*stage.PanicError](err); !ok || !strings.Contains(string(stack), where) {
+		t.Fatalf("error %v with stack\n%s\nwant a panic with the stack of where it was", err, stack)
 	}
 }
 

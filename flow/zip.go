@@ -73,7 +73,6 @@ func (s *zipStep[T, U, V]) Pull(dst []V, tags []*engine.Tag) (int, error) {
 		err = s.right.Fill(len(s.left.Values))
 	}
 	if err != nil {
-		s.Leave()
 		return 0, err
 	}
 	n := min(len(dst), len(s.right.Values))

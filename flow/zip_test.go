@@ -73,12 +73,12 @@ func TestZipHandsOnWhatIsComplete(t *testing.T) {
 	inBubble(t, "a slow right", func(t *testing.T) {
 		got := newSeen[int]()
 		slow := flow.FromSlice(ints(5)).TryMap(func(ctx context.Context, i int) (int, error) { return i, nap(ctx, time.Second) })
-		r := start(t, flow.FromSlice(ints(100)).ZipWith(slow, first, flow.Name("zip")).ForEach(got.each))
+		r := start(t, flow.FromSlice(ints(100)).ZipWith(slow, first, flow.Name("zip")).ForEach(got.each, flow.Name("sink")))
 		must(t, r.Wait())
 		equalSlices(t, "pairs", got.values(), ints(5))
 		equalSlices(t, "times", got.times(), []time.Duration{1e9, 2e9, 3e9, 4e9, 5e9})
-		if st := stageStats(t, r, "zip"); st.Busy != 0 {
-			t.Fatalf("the stage was busy for %v of the time, want 0", st.Busy)
+		for _, name := range []string{"zip", "sink"} {
+			equal(t, "busy share of "+name, stageStats(t, r, name).Busy, 0)
 		}
 	})
 }

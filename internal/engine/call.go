@@ -108,6 +108,9 @@ func (c *Call[T, U]) pass() (err error) {
 		if plain {
 			c.made = made + c.at - from
 			clear(c.in[from:c.at])
+			if c.at > from {
+				c.fault = fault{} // it was of the first of them
+			}
 		}
 		if !whole {
 			c.recovered(&err, recover())
@@ -141,19 +144,17 @@ func (c *Call[T, U]) run() error {
 
 // each calls the function for the items of in.
 func (c *Call[T, U]) each(in []T, out []U) error {
-	fn, ctx := c.fn, c.W.Context()
+	fn, ctx, from := c.fn, c.W.Context(), c.at
 	out = out[:len(in)]
 	for i := range in {
+		c.at = from + i // only stored: to count in memory would make each turn wait for the last
 		u, err := fn(ctx, in[i])
 		if err != nil {
 			return err
 		}
 		out[i] = u
-		c.at++
-		if i == 0 {
-			c.fault = fault{} // it was of this item
-		}
 	}
+	c.at = from + len(in)
 	return nil
 }
 

@@ -105,12 +105,10 @@ func (f *Fan[T]) put(values []T, tags []*Tag) (err error) {
 			continue
 		}
 		took, err := l.Put(f.W.Out, values, tags, nil)
-		switch {
-		case err == nil:
-		case err == queue.ErrLeft:
+		if err == queue.ErrLeft {
 			share(tags[min(took, len(tags)):], stage.Outcome{})
 			f.drop(i)
-		default:
+		} else if err != nil {
 			return edgeError(f.W, err)
 		}
 	}

@@ -34,7 +34,6 @@ func NewRouter[T any](w *Worker, st *Stage, in Input[T], n int, choose func(T) i
 	w.Body(r.run, func() {
 		in.Leave()
 		r.buf.abandon(w)
-		r.sorted.abandon(w)
 	})
 	return r
 }

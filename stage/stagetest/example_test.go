@@ -53,7 +53,7 @@ func TestTally(t *testing.T) {
 }
 
 func ExampleTestSource() {
-	_ = func(t *testing.T) { //nolint:thelper // func TestCountdown(t *testing.T) in a program
+	_ = func(t *testing.T) {
 		stagetest.TestSource(t, stagetest.SourceOptions[int]{Want: []int{3, 2, 1}, Bubble: true},
 			func(*testing.T) stage.Source[int] { return &countdown{left: 3} })
 	}
@@ -61,7 +61,7 @@ func ExampleTestSource() {
 }
 
 func ExampleTestSink() {
-	_ = func(t *testing.T) { //nolint:thelper // func TestTally(t *testing.T) in a program
+	_ = func(t *testing.T) {
 		var c *tally
 		stagetest.TestSink(t, stagetest.SinkOptions[string]{
 			Items: []string{"to", "be", "or", "not"},

@@ -198,7 +198,7 @@ func TestATailIsMissedIfMostRoundsExceedTheTarget(t *testing.T) {
 			return bench.Trial{Run: func() error { return nil }, Figures: func() []float64 { return []float64{10} }}
 		}
 		cases := pair(weir, baseline, 1)
-		cases[0].Figures[0].Tail = true
+		cases[0].Figures[0].Noisy = true
 		results, _, err := bench.Run(cases, 9, time.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatalf("Run() = %v, want nil", err)

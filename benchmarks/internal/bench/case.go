@@ -25,13 +25,18 @@ type Figure struct {
 	Name   string // "p99"; "" where there is one only
 	Unit   string
 	Target float64 // most that the ratio may be; 0: it is only reported
-	// Tail says that the figure is a tail latency. Two runs of the same code differ by half, and equals would miss a
-	// target of 1 every other time; so it is missed if three rounds of four exceed it.
-	Tail bool
+	// Noisy says that two runs of the same code may differ by half: the figure is a tail latency, or needs both cores for itself.
+	// Equals would miss a target of 1 every other time, so it is missed if three rounds of four exceed it.
+	Noisy bool
 }
 
 // PerItem is the figure of most cases: the time of an item.
 func PerItem(target float64) []Figure { return []Figure{{Unit: "ns/item", Target: target}} }
+
+// PerNoisyItem is [PerItem] for work that competes for the cores with whatever else the machine does.
+func PerNoisyItem(target float64) []Figure {
+	return []Figure{{Unit: "ns/item", Target: target, Noisy: true}}
+}
 
 // Side prepares a trial over n items.
 type Side func(n int) Trial

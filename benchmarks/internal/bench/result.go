@@ -26,7 +26,7 @@ func (s *series) results(c *Case) []Result {
 	for i, f := range c.Figures {
 		ratio := Median(s.ratios[i])
 		judged := ratio
-		if f.Tail {
+		if f.Noisy {
 			judged = Quantile(slices.Sorted(slices.Values(s.ratios[i])), 0.25)
 		}
 		r := &results[i]

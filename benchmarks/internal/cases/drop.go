@@ -109,7 +109,7 @@ func (s *stuck) verify(dropped int64) error {
 	switch {
 	case s.disorder:
 		return errDisorder
-	case (s.last == s.n-1) != (s.policy == flow.DropOldest):
+	case (s.last == s.n-1) != (s.policy == flow.DropOldest || s.n <= edge):
 		return fmt.Errorf("the last item was %d of %d, with %v", s.last, s.n-1, s.policy)
 	case s.count+dropped != s.n:
 		return fmt.Errorf("%d items arrived and %d were dropped, want %d together", s.count, dropped, s.n)

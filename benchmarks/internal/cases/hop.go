@@ -21,7 +21,7 @@ func Hop() bench.Case {
 // HopWork is row P1b: the same, with stages that do something.
 func HopWork() bench.Case {
 	c := hop(100 * time.Nanosecond)
-	c.Row, c.Figures, c.Items = "P1b", bench.PerItem(0.55), 300_000
+	c.Row, c.Figures, c.Items = "P1b", bench.PerNoisyItem(0.55), 300_000
 	c.What = "P1 with 100 ns of work in each Map"
 	return c
 }

@@ -18,9 +18,9 @@ func ParallelWork(ordered bool) bench.Case {
 	c := parallel(2*time.Microsecond, ordered)
 	c.Items = 60_000
 	if ordered {
-		c.Row, c.What, c.Figures = "P3 ordered", "Parallel 16 between edges of 1,024, 2 us of CPU an item, in order", bench.PerItem(1.1)
+		c.Row, c.What, c.Figures = "P3 ordered", "Parallel 16 between edges of 1,024, 2 us of CPU an item, in order", bench.PerNoisyItem(1.1)
 	} else {
-		c.Row, c.What, c.Figures = "P3 unordered", "Parallel 16 between edges of 1,024, 2 us of CPU an item, unordered", bench.PerItem(1.0)
+		c.Row, c.What, c.Figures = "P3 unordered", "Parallel 16 between edges of 1,024, 2 us of CPU an item, unordered", bench.PerNoisyItem(1.0)
 	}
 	return c
 }
