@@ -11,8 +11,8 @@ type jitter struct {
 	next       time.Duration
 }
 
-func newJitter(first, most time.Duration) *jitter {
-	j := &jitter{first: first, max: most}
+func newJitter(first, longest time.Duration) *jitter {
+	j := &jitter{first: first, max: longest}
 	j.Reset()
 	return j
 }

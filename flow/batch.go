@@ -28,32 +28,32 @@ func (f Flow[T]) Batch[S interface{ []T }](n int, maxWait time.Duration, opts ..
 	return newBatch[T, S](f, nd, int64(n), nil, maxWait)
 }
 
-// BatchWeight groups consecutive values into slices of a total weight up to most. An item weighs what weight says, at
+// BatchWeight groups consecutive values into slices of a total weight up to limit. An item weighs what weight says, at
 // least 1, so that a batch has at most that many items; one that is heavier is a batch of its own.
 //
-//	Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds up to most items: a
+//	Shape:        T → []T, order kept; an edge in front, no goroutine of its own; holds up to limit items: a
 //	              batch, and what it took from its edge together with the end of that.
-//	Emits:        when the next item would exceed most, when most is reached, and otherwise as Batch does.
+//	Emits:        when the next item would exceed limit, when limit is reached, and otherwise as Batch does.
 //	Backpressure: as for Batch.
 //	Ends:         as for Batch.
-//	Errors:       a negative weight and a panic in weight stop the run. most < 1, maxWait < 0 and a nil weight are
+//	Errors:       a negative weight and a panic in weight stop the run. limit < 1, maxWait < 0 and a nil weight are
 //	              build errors.
 //	Ownership:    as for Batch.
 //	Claims:       as for Batch.
-func (f Flow[T]) BatchWeight[S interface{ []T }](most int64, weight func(T) int64, maxWait time.Duration, opts ...StepOption) Flow[S] {
+func (f Flow[T]) BatchWeight[S interface{ []T }](limit int64, weight func(T) int64, maxWait time.Duration, opts ...StepOption) Flow[S] {
 	nd := stepNode("batchweight", f, opts)
-	nd.check(most >= 1, argument("most", ">= 1", most))
+	nd.check(limit >= 1, argument("limit", ">= 1", limit))
 	nd.check(weight != nil, "weight must not be nil")
-	return newBatch[T, S](f, nd, most, weight, maxWait)
+	return newBatch[T, S](f, nd, limit, weight, maxWait)
 }
 
-func newBatch[T any, S interface{ []T }](f Flow[T], nd *node, most int64, weight func(T) int64, maxWait time.Duration) Flow[S] {
+func newBatch[T any, S interface{ []T }](f Flow[T], nd *node, limit int64, weight func(T) int64, maxWait time.Duration) Flow[S] {
 	nd.check(maxWait >= 0, argument("maxWait", ">= 0", maxWait))
 	up := f.node()
 	return Flow[S]{&fused[S]{node: nd, read: func(b *build, w *engine.Worker) engine.Input[S] {
 		in := engine.ReadEdge(w, front(b, up, nd))
 		at := engine.NewFused(w, b.stage(nd))
-		s := &batchStep[T, S]{Fused: at, in: engine.NewGatherer(at, in, max(most, 1), weight, maxWait)}
+		s := &batchStep[T, S]{Fused: at, in: engine.NewGatherer(at, in, max(limit, 1), weight, maxWait)}
 		return engine.Input[S]{Reader: s, Stream: in.Stream}
 	}}}
 }

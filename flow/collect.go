@@ -11,7 +11,8 @@ import (
 // Collect runs f and returns its values, at most limit of them. With an error come the values so far.
 //
 //	Ends:   with upstream.
-//	Errors: those of the run; more than limit values are ErrTooMany. limit < 0 is an error.
+//	Errors: those of the run; more than limit values are ErrTooMany. limit < 0 is an error, and so is a source with claims
+//	        without a Take behind it: its messages would be settled before anything is done with the result.
 //	Claims: an item settles as done when its value is in the result.
 func (f Flow[T]) Collect(ctx context.Context, limit int) ([]T, error) {
 	var values []T
@@ -32,7 +33,8 @@ func (f Flow[T]) Collect(ctx context.Context, limit int) ([]T, error) {
 // result so far.
 //
 //	Ends:   with upstream.
-//	Errors: those of the run. fn can't fail; a panic in it stops the run. A nil fn is an error.
+//	Errors: those of the run. fn can't fail; a panic in it stops the run. A nil fn is an error, and so is a source with
+//	        claims without a Take behind it, as for Collect.
 //	Claims: an item settles as done when the chunk that it came with is in the result.
 func (f Flow[T]) Reduce[U any](ctx context.Context, init U, fn func(U, T) U) (U, error) {
 	acc := init
@@ -53,6 +55,9 @@ func (f Flow[T]) into(s *settings, n *node, h engine.Handling, push func([]T) er
 	sink := stage.SinkFunc(func(_ context.Context, items []T) error { return push(items) })
 	return leafOf(n, func(b *build) {
 		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+			if in.Claims && !in.Bounded {
+				b.fail(n, "it would settle messages before their result is safe; put a Take in front, or use To or ForEach")
+			}
 			engine.Drain(w, in, engine.NewOutlet(w, st, sink, h))
 		})
 	})

@@ -28,7 +28,9 @@ func Merge[T any](fs ...Flow[T]) Flow[T] {
 		for i, up := range ups {
 			ws[i] = b.run.NewWorker()
 			ins[i] = up.reader(b, ws[i])
-			s = s.Or(ins[i].Stream)
+			if s = s.Or(ins[i].Stream); i == 0 {
+				s = ins[0].Stream
+			}
 		}
 		st := b.stage(nd)
 		l := e.open(b, s)

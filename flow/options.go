@@ -183,12 +183,12 @@ func probe(b Backoff) string {
 	return ""
 }
 
-// Exponential waits for first before the first retry, for twice as long before each further one, but for most at most, each wait
+// Exponential waits for first before the first retry, for twice as long before each further one, but for longest at the most, each wait
 // drawn at random between zero and that ("full jitter"), so that what failed together does not come back together.
 //
 //	Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
-func Exponential(first, most time.Duration) Backoff {
-	return func() backoff.BackOff { return newJitter(first, most) }
+func Exponential(first, longest time.Duration) Backoff {
+	return func() backoff.BackOff { return newJitter(first, longest) }
 }
 
 // DeadLetter stores the item, its error and the stage's name in sink, and lets it go. Where storing fails, the next

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -286,4 +287,36 @@ func TestInletDo(t *testing.T) {
 		wantError(t, <-evicted, flow.ErrDropped)
 		stopped(t, r)
 	})
+}
+
+// Collect and Reduce settle messages before anything has been done with their result, so they are refused behind a source with
+// claims, unless a Take says that somebody has thought of it.
+func TestS24ResultsOfClaims(t *testing.T) {
+	sum := func(a, b int) int { return a + b }
+	for name, run := range map[string]func(flow.Flow[int]) error{
+		"collect": func(f flow.Flow[int]) error { _, err := f.Collect(t.Context(), 100); return err },
+		"reduce":  func(f flow.Flow[int]) error { _, err := f.Reduce(t.Context(), 0, sum); return err },
+	} {
+		for chain, bounded := range map[string]struct {
+			flow func(flow.Flow[int]) flow.Flow[int]
+			want bool
+		}{
+			"nothing":    {func(f flow.Flow[int]) flow.Flow[int] { return f }, false},
+			"an edge":    {func(f flow.Flow[int]) flow.Flow[int] { return f.Buffer(4, flow.Block) }, false},
+			"take":       {func(f flow.Flow[int]) flow.Flow[int] { return f.Take(5) }, true},
+			"take, edge": {func(f flow.Flow[int]) flow.Flow[int] { return f.Take(5).Buffer(4, flow.Block) }, true},
+			"merged":     {func(f flow.Flow[int]) flow.Flow[int] { return flow.Merge(f.Take(5), flow.FromSlice(ints(3)).Take(1)) }, true},
+			"half":       {func(f flow.Flow[int]) flow.Flow[int] { return flow.Merge(flow.FromSlice(ints(3)).Take(1), f) }, false},
+		} {
+			b := newBroker(10)
+			err := run(bounded.flow(flow.FromItems(b)))
+			refused := err != nil && strings.Contains(err.Error(), "put a Take in front")
+			if refused == bounded.want || err != nil && !refused {
+				t.Errorf("%s behind %s: Run() = %v, want it accepted: %v", name, chain, err, bounded.want)
+			}
+			if refused && b.next != 0 {
+				t.Errorf("%s behind %s: %d messages were read by a run that was refused", name, chain, b.next)
+			}
+		}
+	}
 }

@@ -16,7 +16,9 @@ func (f Flow[T]) Take(n int, opts ...StepOption) Flow[T] {
 	nd := stepNode("take", f, opts)
 	nd.check(n >= 0, argument("n", ">= 0", n))
 	return newStep(f, nd, func(at engine.Fused, in engine.Input[T]) engine.Input[T] {
-		return engine.Input[T]{Reader: &takeStep[T]{Fused: at, in: in, left: n}, Stream: in.Stream}
+		out := engine.Input[T]{Reader: &takeStep[T]{Fused: at, in: in, left: n}, Stream: in.Stream}
+		out.Bounded = true
+		return out
 	})
 }
 

@@ -156,9 +156,9 @@ func TestSkipWhileAsksNoMoreOnceItHasHandedOn(t *testing.T) {
 
 func TestSkipWhileIsDoneWithWhatItSkips(t *testing.T) {
 	b := newBroker(300)
-	got, err := flow.FromItems(b).SkipWhile(below(120)).Collect(t.Context(), 300)
-	must(t, err)
-	equalSlices(t, "values", got, ints(300)[120:])
+	kept := stage.NewCollector[int](300)
+	must(t, flow.FromItems(b).SkipWhile(below(120)).To(kept).Run(t.Context()))
+	equalSlices(t, "values", kept.Items(), ints(300)[120:])
 	b.once(t)
 	equal(t, "acknowledged", len(b.kind(stage.Done)), 300)
 }
