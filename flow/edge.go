@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir/internal/engine"
@@ -49,6 +50,8 @@ func (e *Edge[T]) canDrop() bool {
 
 // validate records what is wrong.
 func (e *Edge[T]) validate(n *node) {
+	n.check(!strings.HasSuffix(n.name, ".in") && !strings.HasSuffix(n.name, ".out"),
+		"an edge's name must not end in .in or .out: edges that operators bring have such names")
 	n.check(e.Capacity >= 1 && e.Capacity <= maxCapacity, argument("capacity", "1 to 2147483647", e.Capacity))
 	n.check(e.OnFull.Valid(), argument("policy", "Block, DropNewest, DropOldest or Reject", e.OnFull))
 	n.check(e.MaxWait >= 0, argument("MaxWait", ">= 0", e.MaxWait))
