@@ -25,14 +25,15 @@ func (s *series) results(c *Case) []Result {
 	results := make([]Result, len(c.Figures))
 	for i, f := range c.Figures {
 		ratio := Median(s.ratios[i])
-		judged := ratio
+		judged, value := ratio, fmt.Sprintf("%.2f x", ratio)
 		if f.Noisy {
 			judged = Quantile(slices.Sorted(slices.Values(s.ratios[i])), 0.25)
+			value += fmt.Sprintf(", quartile %.2f", judged)
 		}
 		r := &results[i]
 		*r = Result{
 			Row: strings.TrimSpace(c.Row + " " + f.Name), What: c.What, Against: c.Against,
-			Value: fmt.Sprintf("%.2f x", ratio), Target: "none",
+			Value: value, Target: "none",
 			Met:      f.Target == 0 || judged <= f.Target,
 			Spread:   fmt.Sprintf("%.2f..%.2f", slices.Min(s.ratios[i]), slices.Max(s.ratios[i])),
 			Weir:     absolute(Median(s.weir[i]), f.Unit),
