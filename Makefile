@@ -87,7 +87,7 @@ imports: ## check that the core packages stay free of other modules
 	@GO='$(GO)' .ci/imports $(CORE)
 
 examples: ## run the quick examples for real
-	@$(GO) run ./examples/quickstart
+	@printf "1\n2\nthree\n4\n" | $(GO) run ./examples/quickstart
 	@$(GO) run ./examples/graph
 	@$(GO) run ./examples/etl $(ETL_QUICK)
 

@@ -1,39 +1,25 @@
-// Command quickstart is the program of the project's README: it reads numbers from lines, squares them in parallel and prints
-// them in groups.
+// Command quickstart is the program of the project's README: it squares the numbers that it reads, eight at a time, in order.
 package main
 
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/weir-go/weir/flow"
 	"github.com/weir-go/weir/stage"
 )
 
-const lines = "1\n2\nthree\n4\n5\n6\n7\n"
-
 func main() {
-	if err := run(context.Background(), strings.NewReader(lines), os.Stdout); err != nil {
-		log.Fatal(err)
+	err := flow.From(stage.Lines(os.Stdin, stage.LineOptions{})).
+		TryMap(flow.NoContext(strconv.Atoi), flow.OnError(flow.Skip)). // what is no number is counted and let go
+		Buffer(1024, flow.Block).                                      // an edge: here a full one makes the reading wait
+		Parallel(8, func(_ context.Context, n int) (int, error) { return n * n, nil }).
+		ForEach(func(_ context.Context, n int) error { _, err := fmt.Println(n); return err }).
+		Run(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-}
-
-func run(ctx context.Context, in io.Reader, out io.Writer) error {
-	square := func(_ context.Context, n int) (int, error) { return n * n, nil }
-	show := func(_ context.Context, squares []int) error {
-		_, err := fmt.Fprintln(out, squares)
-		return err
-	}
-	return flow.From(stage.Lines(in, stage.LineOptions{})).
-		TryMap(flow.NoContext(strconv.Atoi), flow.OnError(flow.Skip)).
-		Buffer(1024, flow.Block).
-		Parallel(8, square).
-		To(stage.SinkFunc(show), flow.Gather(3, time.Second)).
-		Run(ctx)
 }
