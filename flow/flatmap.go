@@ -37,24 +37,37 @@ type flatMapStep[T, U any] struct {
 
 // Pull implements engine.Reader.
 func (s *flatMapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
-	for n := 0; ; {
-		n += s.deliver(dst[n:], engine.Cut(tags, min(n, len(tags)), len(tags)))
+	for {
+		n, err := s.apply(dst, tags)
 		switch {
-		case n == len(dst):
-			return n, nil
-		case len(s.values) > 0:
-			if err := s.next(); err != nil {
-				s.Lose(err, 1, engine.Cut(s.tags, 0, min(1, len(s.tags))))
-				s.values, s.tags = s.values[1:], engine.Cut(s.tags, min(1, len(s.tags)), len(s.tags))
-				return n, err
-			}
+		case err != nil:
+			s.Lose(err, 1, engine.Cut(s.tags, 0, min(1, len(s.tags))))
+			s.values, s.tags = s.values[1:], engine.Cut(s.tags, min(1, len(s.tags)), len(s.tags))
+			return n, err
 		case n > 0:
 			return n, nil
 		case s.end != nil:
 			return 0, s.end
-		default:
-			s.fetch(len(dst))
 		}
+		s.fetch(len(dst))
+	}
+}
+
+// apply hands elements on until dst is full or the values are used up. After an error values[0] is the one that fn failed for.
+func (s *flatMapStep[T, U]) apply(dst []U, tags []*engine.Tag) (n int, err error) {
+	called, made := 0, 0
+	began := s.Begin()
+	defer func() { s.End(began, called, made) }()
+	defer s.Guard(&err)
+	for {
+		n += s.deliver(dst[n:], engine.Cut(tags, min(n, len(tags)), len(tags)))
+		if n == len(dst) || len(s.values) == 0 {
+			return n, nil
+		}
+		s.out = s.fn(s.values[0])
+		called++
+		made += len(s.out)
+		s.shift()
 	}
 }
 
@@ -79,27 +92,22 @@ func (s *flatMapStep[T, U]) fetch(demand int) {
 	s.values, s.tags, s.end = values[:n], engine.Cut(tags, 0, min(n, len(tags))), err
 }
 
-// next calls fn for one value.
-func (s *flatMapStep[T, U]) next() (err error) {
-	defer s.Guard(&err)
-	began := s.Begin()
-	s.out = s.fn(s.values[0])
-	s.End(began, 1, len(s.out))
+// shift goes on to the next value; out holds the elements of the last one, which get its shares.
+func (s *flatMapStep[T, U]) shift() {
 	clear(s.values[:1])
 	s.values = s.values[1:]
 	if s.tags == nil {
-		return nil
+		return
 	}
 	tag := s.tags[0]
 	s.tags[0] = nil
 	s.tags = s.tags[1:]
 	if len(s.out) == 0 {
 		tag.Release(stage.Outcome{})
-		return nil
+		return
 	}
 	tag.Share(len(s.out) - 1)
 	s.tag = tag
-	return nil
 }
 
 // Leave implements engine.Reader.
