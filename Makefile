@@ -18,7 +18,7 @@ MODULES  := . examples benchmarks
 PACKAGES := ./... ./examples/... ./benchmarks/...
 
 # The packages that promise to need nothing but the standard library and backoff.
-CORE := ./stage ./flow
+CORE := ./stage ./flow ./flow/checkpoint
 
 # The code needs Go 1.27. An older go command is told to fetch the pinned toolchain, also where its own
 # configuration says GOTOOLCHAIN=local; one that is new enough is left alone.
@@ -89,6 +89,9 @@ imports: ## check that the core packages stay free of other modules
 examples: ## run the quick examples for real
 	@printf "1\n2\nthree\n4\n" | $(GO) run ./examples/quickstart
 	@$(GO) run ./examples/graph
+	@$(GO) run ./examples/enrich
+	@$(GO) run ./examples/deadletter "$${TMPDIR:-/tmp}/rejected.jsonl"
+	@$(GO) run ./examples/mergelogs examples/mergelogs/testdata/web.log examples/mergelogs/testdata/db.log
 	@$(GO) run ./examples/etl $(ETL_QUICK)
 
 tidy: ## tidy the modules and the workspace

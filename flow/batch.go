@@ -21,6 +21,9 @@ import (
 //	Ownership:    each slice is fresh and belongs to the receiver.
 //	Claims:       a batch carries the claims of its items; its metadata is that of a group.
 //
+// A *stage.BatchError that a function returns for a batch, in TryMap, Parallel, ParallelByKey or ForEach behind it, is about the
+// elements of the batch: see [OnError].
+//
 // For a sink that writes many rows at a time use To with [Gather] instead: then errors and claims stay with the rows.
 func (f Flow[T]) Batch[S interface{ []T }](n int, maxWait time.Duration, opts ...StepOption) Flow[S] {
 	nd := stepNode("batch", f, opts)

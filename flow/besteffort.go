@@ -8,7 +8,8 @@ import (
 
 // BestEffort lets go of the claims of the items: for their source they are done here, whatever becomes of them behind it. In a
 // branch of a [Flow.Broadcast] or [Flow.Tee] it says that the branch does not count: a message is acknowledged when the other branches
-// are done with it. An edge behind it that drops needs no SettleDropped.
+// are done with it. An edge behind it that drops needs no SettleDropped,
+// and may stand behind a stage that is [NonIdempotent].
 //
 //	branch.BestEffort().Buffer(100, flow.DropNewest).ForEach(show, flow.OnError(flow.Skip))
 //
@@ -18,7 +19,7 @@ import (
 func (f Flow[T]) BestEffort(opts ...StepOption) Flow[T] {
 	return newStep(f, stepNode("besteffort", f, opts), func(at engine.Fused, in engine.Input[T]) engine.Input[T] {
 		s := in.Stream
-		s.Claims = false
+		s.Claims, s.Effect = false, ""
 		return engine.Input[T]{Reader: &bestEffortStep[T]{Fused: at, in: in}, Stream: s}
 	})
 }

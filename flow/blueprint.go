@@ -186,7 +186,7 @@ func (b *build) fail(n *node, text string) { b.bad = append(b.bad, b.finding(n, 
 func (b *build) claim() {
 	for _, n := range b.onces {
 		if n.once.Swap(true) {
-			b.fail(n, usedUp)
+			b.fail(n, n.usedUp())
 		}
 	}
 }

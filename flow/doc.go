@@ -33,6 +33,7 @@
 //   - Ends. stage.ErrEnd ends a stream. A consumer that wants no more stops its upstream, up to a source that is waiting.
 //     Drain is an end of the stream at every source; Stop and a cancelled context abandon what is inside.
 //   - Closing. Sinks that are io.Closers are closed once when the run has ended, then dead-letter sinks, then sources.
+//   - Values. T is smaller than 64 KiB, which is the most that a channel of Go's takes; larger values go by pointer.
 //   - Concurrency. A Flow and a Pipeline are immutable and may be shared. User functions are called by one goroutine at a
 //     time, except by Parallel and Workers.
 //   - Names. Stages and edges have names, given with [Name] or like "map#3", which errors, [Stats] and [Graph] use.

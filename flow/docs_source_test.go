@@ -48,12 +48,14 @@ func (d *documentation) addFunc(fn *ast.FuncDecl) {
 	}
 	name, recv := fn.Name.Name, receiver(fn)
 	if recv != "" {
-		d.known = append(d.known, map[string]string{"Flow": "f.", "Inlet": "in."}[recv]+name)
+		d.known = append(d.known, map[string]string{"Flow": "f.", "Inlet": "in.", "MergeHub": "hub.", "BroadcastHub": "hub."}[recv]+name)
 	}
 	e := &entry{doc: commentText(fn.Doc)}
 	switch {
 	case recv == "Inlet" && name == "Flow":
 		e.name, e.keys, e.example = "in.Flow", []string{"Ends", "Errors"}, named("NewInlet")
+	case recv == "MergeHub" && name == "Flow", recv == "BroadcastHub" && name == "Attach":
+		e.name, e.keys, e.example = "hub."+name, []string{"Ends", "Errors"}, named("New"+recv)
 	case recv == "Flow":
 		e.name, e.keys, e.example = "f."+name, operatorKeys(fn, true), named("Flow_"+name)
 	case recv == "":

@@ -12,11 +12,11 @@ import (
 // The documentation rule. Reflection does not see generic methods, so these tests parse the source.
 //
 // Everything that a user of the chain types has a doc comment and a row in docs/operators.md: each exported function of the
-// package, each exported method of Flow, Inlet.Flow, and each exported constant. All of these have an Example with an Output
+// package, each exported method of Flow, Inlet.Flow, what returns a flow of a hub, and each exported constant. All of these have an Example with an Output
 // as well, except for the constants that the user only reads (the drop reasons, DefaultCapacity):
 //
 //   - for a function F: ExampleF, or ExampleF_suffix,
-//   - for a method M of T: ExampleT_M, or ExampleT_M_suffix; for Inlet.Flow that of NewInlet does,
+//   - for a method M of T: ExampleT_M, or ExampleT_M_suffix; for Inlet.Flow that of NewInlet does, and so for hubs,
 //   - for a constant C: any Example with the suffix of its name, ExamplePolicy_dropOldest for DropOldest, so that package
 //     documentation shows it, which has no place for examples of constants.
 //

@@ -56,6 +56,10 @@ func (e *Edge[T]) validate(n *node) {
 	n.check(e.OnFull.Valid(), argument("policy", "Block, DropNewest, DropOldest or Reject", e.OnFull))
 	n.check(e.MaxWait >= 0, argument("MaxWait", ">= 0", e.MaxWait))
 	n.check(e.MaxWeight >= 0, argument("MaxWeight", ">= 0", e.MaxWeight))
+	if e.SettleDropped != nil {
+		text := checkSettlement(e.SettleDropped)
+		n.check(text == "", "SettleDropped: "+text)
+	}
 	n.check((e.MaxWeight > 0) == (e.Weight != nil), "MaxWeight and Weight go together")
 }
 
@@ -134,6 +138,9 @@ func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
 	if e.canDrop() && s.Claims && e.SettleDropped == nil && s.Dropped == nil {
 		b.fail(e.node, "it can drop messages: say with SettleDropped how a dropped one ends (Ack, Term or Nak), here or at the source")
 	}
+	if e.canDrop() && s.Effect != "" {
+		b.fail(e.node, "it can drop items behind "+s.Effect+", which is NonIdempotent: a message that is delivered again would repeat the effect")
+	}
 	cfg := e.config(e.name, s, b.run.Stop)
 	if s.Branch {
 		cfg.Left = engine.LeftEarly
@@ -156,9 +163,7 @@ func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
 //	Cost:         one goroutine; no allocation per item.
 func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[T] {
 	var s settings
-	for _, o := range opts {
-		o.buffer(&s)
-	}
+	each(&s, opts, BufferOption.buffer)
 	return newEdge("buffer", f, Edge[T]{Capacity: capacity, OnFull: onFull, SettleDropped: s.dropped}, &s)
 }
 

@@ -16,6 +16,9 @@ var (
 	ErrClosed = queue.ErrClosed
 	// ErrDropped is what an Inlet returns when its edge dropped the item.
 	ErrDropped = queue.ErrDropped
+	// ErrGivenBack is how an item fails that nobody processed, because nobody wanted it any more: behind it stood a Take, for
+	// example. A message comes again.
+	ErrGivenBack = queue.ErrLeft
 	// ErrStopped is what a run returns that was stopped with Stop, or whose Drain did not finish in time.
 	ErrStopped = errors.New("flow: stopped")
 	// ErrTooMany is what Collect returns beyond its limit.

@@ -35,6 +35,7 @@ func (f Flow[T]) Tee(side func(Flow[T]) Pipeline, opts ...StepOption) Flow[T] {
 	branches := newFan(f, nd, 2)
 	if side == nil {
 		nd.wrong("side must not be nil")
+		nd.branches = 1 // of which more need not be said
 		return branches[0]
 	}
 	nd.sides = side(branches[1]).leaves

@@ -29,9 +29,7 @@ func (f Flow[T]) node() upstream[T] {
 // source returns the node of a source. open makes what is read in one run, fresh says that it belongs to that run.
 func source[T any](op string, opts []SourceOption, fresh bool, open func(ctx context.Context, live bool) (stage.Source[T], error)) (*fused[T], *settings) {
 	var s settings
-	for _, o := range opts {
-		o.source(&s)
-	}
+	each(&s, opts, SourceOption.source)
 	n := newNode(op, &s)
 	n.kind = engine.Source
 	f := &fused[T]{node: n}
@@ -97,7 +95,7 @@ func Open[T any](open func(ctx context.Context) (stage.Source[T], error), opts .
 		if !live || open == nil {
 			return stage.Slice[T](nil), nil
 		}
-		src, err := open(ctx)
+		src, err := guarded(ctx, open)
 		if src == nil && err == nil {
 			err = errors.New("open returned no source and no error")
 		}
@@ -105,6 +103,16 @@ func Open[T any](open func(ctx context.Context) (stage.Source[T], error), opts .
 	})
 	f.check(open != nil, "open must not be nil")
 	return Flow[T]{f}
+}
+
+// guarded calls open; a panic in it is an error, and what was opened before is closed.
+func guarded[T any](ctx context.Context, open func(context.Context) (stage.Source[T], error)) (src stage.Source[T], err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			src, err = nil, &stage.PanicError{Value: p}
+		}
+	}()
+	return open(ctx)
 }
 
 // FromSlice is a flow of the values of vs, which must not change while it runs.

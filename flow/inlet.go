@@ -24,6 +24,7 @@ type Inlet[T any] struct {
 	queue   *queue.Queue[T]
 	waiters sync.Pool
 	closed  atomic.Bool
+	end     func()                      // at the first Close
 	failed  atomic.Pointer[func(error)] // the run's, for a panic in the Dropped hook
 }
 
@@ -51,6 +52,7 @@ func NewInlet[T any](e Edge[T]) *Inlet[T] {
 	}
 	in.queue = queue.New(e.config(name, engine.Stream{Tagged: true}, in.fail))
 	in.queue.AddProducer()
+	in.end = in.queue.CloseProducer
 	return in
 }
 
@@ -80,6 +82,10 @@ func (q inletQueue[T]) reader(b *build, w *engine.Worker) engine.Input[T] {
 }
 
 func (q inletQueue[T]) link(b *build, _ edgeSpec[T]) *engine.Link[T] {
+	if !b.live { // Check and Graph only look: they must not leave a consumer behind
+		cfg := q.in.edge.config(q.in.queue.Config().Name, engine.Stream{Tagged: true}, q.in.fail)
+		return engine.NewLink(b.run, queue.New(cfg), q.in.node, engine.Stream{Tagged: true})
+	}
 	stop := b.run.Stop
 	q.in.failed.Store(&stop)
 	b.run.OnDrain(q.in.Close)
@@ -168,7 +174,8 @@ func (in *Inlet[T]) answer(err error) error {
 }
 
 // Do is Put, and then waits until everything made of v has left the pipeline. nil means that it is done. The error is ctx's
-// cause if ctx ends first (v is then still on its way), [ErrDropped], or what v failed with.
+// cause if ctx ends first (v is then still on its way), [ErrDropped], [ErrGivenBack] where nobody wanted it, or what v failed
+// with.
 func (in *Inlet[T]) Do(ctx context.Context, v T) error {
 	m, _ := stage.MetaFrom(ctx)
 	w := &awaited{done: make(chan stage.Outcome, 1)}
@@ -211,6 +218,6 @@ func (in *Inlet[T]) EstimatedWait() time.Duration {
 // Close ends the inlet's stream: what it has accepted is processed, and nothing more is taken. Further calls do nothing.
 func (in *Inlet[T]) Close() {
 	if in.closed.CompareAndSwap(false, true) {
-		in.queue.CloseProducer()
+		in.end()
 	}
 }

@@ -18,11 +18,35 @@ type settings struct {
 	decisions []engine.Decision
 	timeout   *time.Duration
 	unordered bool
+	once      bool // NonIdempotent
 	workers   int
 	workersOn bool
 	gather    *gathering
 	dropped   Settlement
 	errs      []string
+}
+
+// setting is what an option does.
+type setting func(*settings)
+
+// on does it; the zero option has nothing to do, which is a mistake.
+func (set setting) on(s *settings) {
+	if set == nil {
+		s.errs = append(s.errs, "an option must not be the zero value")
+		return
+	}
+	set(s)
+}
+
+// each applies options. A nil one is a mistake of the blueprint, like any other.
+func each[O any](s *settings, opts []O, apply func(O, *settings)) {
+	for _, o := range opts {
+		if any(o) == nil {
+			s.errs = append(s.errs, "an option must not be nil")
+			continue
+		}
+		apply(o, s)
+	}
 }
 
 type gathering struct {
@@ -36,27 +60,28 @@ type StepOption interface{ step(s *settings) }
 // SourceOption is an option of a source: [Name], [SettleDropped].
 type SourceOption interface{ source(s *settings) }
 
-// CallOption is an option of an operator whose function may fail: [Name], [OnError], [Timeout].
+// CallOption is an option of an operator whose function may fail: [Name], [OnError], [Timeout], [NonIdempotent].
 type CallOption interface{ call(s *settings) }
 
 // ParallelOption is an option of [Flow.Parallel]: those of a [CallOption], and [Unordered].
 type ParallelOption interface{ parallel(s *settings) }
 
-// SinkOption is an option of [Flow.To] and [Flow.ForEach]: [Name], [OnError], [Timeout], [Workers], [Gather].
+// SinkOption is an option of [Flow.To] and [Flow.ForEach]: [Name], [OnError], [Timeout], [Workers], [Gather],
+// [NonIdempotent].
 type SinkOption interface{ sink(s *settings) }
 
 // BufferOption is an option of [Flow.Buffer]: [Name], [SettleDropped].
 type BufferOption interface{ buffer(s *settings) }
 
 // Option fits everywhere. It is what [Name] returns.
-type Option struct{ set func(*settings) }
+type Option struct{ set setting }
 
-func (o Option) step(s *settings)     { o.set(s) }
-func (o Option) source(s *settings)   { o.set(s) }
-func (o Option) call(s *settings)     { o.set(s) }
-func (o Option) parallel(s *settings) { o.set(s) }
-func (o Option) sink(s *settings)     { o.set(s) }
-func (o Option) buffer(s *settings)   { o.set(s) }
+func (o Option) step(s *settings)     { o.set.on(s) }
+func (o Option) source(s *settings)   { o.set.on(s) }
+func (o Option) call(s *settings)     { o.set.on(s) }
+func (o Option) parallel(s *settings) { o.set.on(s) }
+func (o Option) sink(s *settings)     { o.set.on(s) }
+func (o Option) buffer(s *settings)   { o.set.on(s) }
 
 // Name names a stage or an edge, in errors, statistics and graphs: 1 to 64 of A-Z a-z 0-9 . _ -. Without it the name is the
 // operator's with the position in the graph, like "map#3", which moves when the graph changes.
@@ -65,16 +90,22 @@ func Name(name string) Option {
 }
 
 // ErrOption fits where a user's function may fail. It is what [OnError] and [Timeout] return.
-type ErrOption struct{ set func(*settings) }
+type ErrOption struct{ set setting }
 
-func (o ErrOption) call(s *settings)     { o.set(s) }
-func (o ErrOption) parallel(s *settings) { o.set(s) }
-func (o ErrOption) sink(s *settings)     { o.set(s) }
+func (o ErrOption) call(s *settings)     { o.set.on(s) }
+func (o ErrOption) parallel(s *settings) { o.set.on(s) }
+func (o ErrOption) sink(s *settings)     { o.set.on(s) }
 
 // OnError says what becomes of an item whose function failed, by error, panic or Goexit. The decisions are tried in order
 // until one has an answer; behind the last one stands [Stop], which is also the default.
 //
 //	flow.OnError(flow.Retry(5, flow.Exponential(10*time.Millisecond, time.Second)), flow.DeadLetter(dlq))
+//
+// A *stage.BatchError returned for an item that is a batch is about the batch's elements: Retry calls the function again with the whole
+// batch; then the decisions behind it are asked about each element in the error, a dead letter carries the element, and
+// all other elements are done. Nothing is handed on for such a batch. Skipped and Failed count elements. An item is a batch if it is a
+// slice made of as many items as it has elements, as [Flow.Batch] makes it, or any slice where it has no metadata.
+// The error is about the item as a whole where it is no batch or an index is not there.
 func OnError(first Decision, then ...Decision) ErrOption {
 	return ErrOption{func(s *settings) {
 		for _, d := range append([]Decision{first}, then...) {
@@ -171,13 +202,18 @@ func Retry(times int, b Backoff) Decision {
 }
 
 // probe returns what is wrong with what b makes.
-func probe(b Backoff) string {
+func probe(b Backoff) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = fmt.Sprintf("Retry: backoff panics: %v", p)
+		}
+	}()
 	switch made := b().(type) {
 	case nil:
 		return "Retry: backoff must not make nil"
 	case *jitter:
 		if !made.valid() {
-			return fmt.Sprintf("Exponential: want 0 < first <= max, got %v and %v", made.first, made.max)
+			return fmt.Sprintf("Exponential: want 0 < first <= longest, got %v and %v", made.first, made.max)
 		}
 	}
 	return ""
@@ -259,8 +295,27 @@ func Nak(delay time.Duration) Settlement { return nak(delay) }
 // SettleOption is what [SettleDropped] returns.
 type SettleOption struct{ s Settlement }
 
-func (o SettleOption) buffer(s *settings) { s.dropped = o.s }
-func (o SettleOption) source(s *settings) { s.dropped = o.s }
+func (o SettleOption) buffer(s *settings) { o.on(s) }
+func (o SettleOption) source(s *settings) { o.on(s) }
+
+func (o SettleOption) on(s *settings) {
+	if text := checkSettlement(o.s); text != "" {
+		s.errs = append(s.errs, "SettleDropped: "+text)
+		return
+	}
+	s.dropped = o.s
+}
+
+// checkSettlement returns what is wrong with a settlement.
+func checkSettlement(s Settlement) string {
+	switch delay, ok := s.(nak); {
+	case s == nil:
+		return "settlement must not be nil"
+	case ok && delay < 0:
+		return argument("the delay of Nak", ">= 0", time.Duration(delay))
+	}
+	return ""
+}
 
 // SettleDropped says how a message ends that an edge drops: at a Buffer for that edge, at a source for all edges behind it. An
 // edge that can drop messages of a broker must have one or the other.

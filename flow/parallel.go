@@ -19,9 +19,7 @@ import (
 //	Cost:         two edges and n goroutines; no allocation per item.
 func (f Flow[T]) Parallel[U any](n int, fn func(context.Context, T) (U, error), opts ...ParallelOption) Flow[U] {
 	var s settings
-	for _, o := range opts {
-		o.parallel(&s)
-	}
+	each(&s, opts, ParallelOption.parallel)
 	up := f.node()
 	nd := newNode("parallel", &s, up.about())
 	nd.check(fn != nil, "function must not be nil")
@@ -29,7 +27,7 @@ func (f Flow[T]) Parallel[U any](n int, fn func(context.Context, T) (U, error), 
 	h := nd.handling(&s)
 	return Flow[U]{&pushed[U]{node: nd, write: func(b *build, e edgeSpec[U]) *engine.Link[U] {
 		in := front(b, up, nd)
-		out := e.open(b, in.Stream)
+		out := e.open(b, s.behind(b, nd, in.Stream))
 		closeLetters(b, h)
 		st := b.stage(nd)
 		ws := make([]*engine.Worker, clampWorkers(n))

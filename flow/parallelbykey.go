@@ -32,7 +32,7 @@ func (f Flow[T]) ParallelByKey[U any, K comparable](n int, key func(T) K, fn fun
 	return Flow[U]{&pushed[U]{node: nd, write: func(b *build, e edgeSpec[U]) *engine.Link[U] {
 		w := b.run.NewWorker()
 		in := up.reader(b, w)
-		out := e.open(b, in.Stream)
+		out := e.open(b, s.behind(b, nd, in.Stream))
 		closeLetters(b, h)
 		st := b.stage(nd)
 		router := engine.NewLaneRouter(w, st, in, n, byKey(n, key))

@@ -69,7 +69,7 @@ func (p Pipeline) assemble(ctx context.Context, live bool) (*build, error) {
 	b.bad = append(b.bad, b.plan.bad...)
 	for _, n := range b.onces {
 		if live && n.once.Load() {
-			b.fail(n, usedUp)
+			b.fail(n, n.usedUp())
 		}
 	}
 	if len(b.bad) > 0 {

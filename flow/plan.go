@@ -52,7 +52,12 @@ func (p *plan) finding(n *node, text string) string {
 }
 
 // usedUp is what is wrong with a part in its second run.
-const usedUp = "it serves one run and has had it; use Open for a source that each run has of its own"
+func (n *node) usedUp() string {
+	if n.kind == engine.Source {
+		return "it serves one run and has had it; use Open for a source that each run has of its own"
+	}
+	return "it serves one run and has had it"
+}
 
 // planner is the state of a walk.
 type planner struct {

@@ -23,7 +23,8 @@ func (r *Run) Done() <-chan struct{} { return r.run.Done() }
 
 // Drain ends the intake and lets everything inside finish: it is an end of the stream at every source. Pulls that are waiting are
 // cancelled, inlets refuse, partial batches are handed on at once. Sinks get a live context to the end. Drain returns what
-// Wait returns. Once ctx is done it turns into a stop, and the error is [ErrStopped] with the cause.
+// Wait returns. Once ctx is done it turns into a stop, and the error is [ErrStopped] with the cause. A stage of the run must
+// not call it, nor Wait: it would wait for itself. Stop, and a Take, may be used from inside.
 func (r *Run) Drain(ctx context.Context) error { return r.run.Drain(ctx, ErrStopped) }
 
 // Stop abandons the run: everything inside is given back. It does not wait; Wait returns [ErrStopped] then, unless the run
@@ -31,7 +32,8 @@ func (r *Run) Drain(ctx context.Context) error { return r.run.Drain(ctx, ErrStop
 func (r *Run) Stop() { r.run.Stop(ErrStopped) }
 
 // Report counts how the items ended, at any time. Items are counted where they leave the pipeline, as they are there: a batch
-// that reaches a sink is one.
+// that reaches a sink is one, an item that reaches two branches is two. What an operator lets go as its business, as Filter
+// does, is not counted here, but in the operator's Stats.
 func (r *Run) Report() Report { return Report(r.run.Report()) }
 
 // Graph returns the graph that runs.
@@ -48,7 +50,9 @@ type Report struct {
 }
 
 // RunUntilSignal runs p and drains it at the first of the signals, by default SIGINT and SIGTERM. A drain that takes longer
-// than grace, and a second signal, stop it. It returns nil after a drain that has finished.
+// than grace, and a second signal, stop it. It returns nil after a drain that has finished. A source that can't be interrupted,
+// such as stage.Lines over a terminal, keeps a drain waiting for the whole of grace; while Open waits the first signal
+// stops.
 func RunUntilSignal(ctx context.Context, p Pipeline, grace time.Duration, sig ...os.Signal) error {
 	if len(sig) == 0 {
 		sig = []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -56,7 +60,9 @@ func RunUntilSignal(ctx context.Context, p Pipeline, grace time.Duration, sig ..
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, sig...)
 	defer signal.Stop(signals)
-	r, err := p.Start(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r, err := startUnless(ctx, cancel, p, signals)
 	if err != nil {
 		return err
 	}
@@ -65,8 +71,8 @@ func RunUntilSignal(ctx context.Context, p Pipeline, grace time.Duration, sig ..
 		return r.Wait()
 	case <-signals:
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), grace, fmt.Errorf("not done after %v", grace))
-	defer cancel()
+	ctx, expire := context.WithTimeoutCause(context.WithoutCancel(ctx), grace, fmt.Errorf("not done after %v", grace))
+	defer expire()
 	go func() {
 		select {
 		case <-signals:
@@ -75,4 +81,26 @@ func RunUntilSignal(ctx context.Context, p Pipeline, grace time.Duration, sig ..
 		}
 	}()
 	return r.Drain(ctx)
+}
+
+// startUnless starts p. A signal that comes while Open is waiting ends the wait.
+func startUnless(ctx context.Context, cancel context.CancelCauseFunc, p Pipeline, signals chan os.Signal) (*Run, error) {
+	started, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case s := <-signals:
+			select {
+			case <-started:
+				signals <- s // it is for the run; there is room for two
+			default:
+				cancel(ErrStopped)
+			}
+		case <-started:
+		}
+	}()
+	r, err := p.Start(ctx)
+	close(started)
+	<-watched
+	return r, err
 }

@@ -178,7 +178,7 @@ func TestS28RunsOfOneBlueprint(t *testing.T) {
 			p := build()
 			must(t, p.Check())
 			must(t, p.Run(t.Context()))
-			wantText(t, p.Run(t.Context()), `#\d \(run_build_test.go:\d+\): it serves one run and has had it; use Open`)
+			wantText(t, p.Run(t.Context()), `#\d \(run_build_test.go:\d+\): it serves one run and has had it`)
 			p = build()
 			var mu sync.Mutex
 			failed := 0

@@ -19,7 +19,7 @@ func ExampleSettleDropped() {
 		Run(context.Background())
 	fmt.Println(err)
 	// Output:
-	// m3: terminated, flow: dropped, the edge is full
+	// m3: terminated, flow: dropped by the edge
 	// m1: acknowledged
 	// m2: acknowledged
 	// <nil>
@@ -58,7 +58,7 @@ func ExampleSettlement_term() {
 		Run(context.Background())
 	fmt.Println(err)
 	// Output:
-	// m2: terminated, flow: dropped, the edge is full
+	// m2: terminated, flow: dropped by the edge
 	// m1: acknowledged
 	// m3: acknowledged
 	// <nil>
@@ -73,7 +73,7 @@ func ExampleNak() {
 		Run(context.Background())
 	fmt.Println(errors.Is(err, flow.ErrDropped), err) // a drop is no error of the run
 	// Output:
-	// m3: again after 1m0s, flow: dropped, the edge is full
+	// m3: again after 1m0s, flow: dropped by the edge
 	// m1: acknowledged
 	// m2: acknowledged
 	// false <nil>

@@ -39,9 +39,7 @@ func (f Flow[T]) ToItems(sink stage.ItemSink[T], opts ...SinkOption) Pipeline {
 // sinkSettings gathers the options of a sink and records what is wrong with them.
 func sinkSettings(op string, up *node, opts []SinkOption) (*settings, *node, engine.Handling) {
 	s := &settings{workers: 1}
-	for _, o := range opts {
-		o.sink(s)
-	}
+	each(s, opts, SinkOption.sink)
 	n := newNode(op, s, up)
 	n.kind = engine.Sink
 	n.check(s.workers >= 1 && s.workers <= maxWorkers, argument("Workers", "1 to 65536", s.workers))

@@ -17,24 +17,23 @@ func newStep[T, U any](f Flow[T], n *node, wrap func(at engine.Fused, in engine.
 // stepNode returns the node of a step of op after f.
 func stepNode[T any](op string, f Flow[T], opts []StepOption) *node {
 	var s settings
-	for _, o := range opts {
-		o.step(&s)
-	}
+	each(&s, opts, StepOption.step)
 	return newNode(op, &s, f.node().about())
 }
 
 // callSettings gathers the options of an operator whose function may fail.
 func callSettings(opts []CallOption) *settings {
 	var s settings
-	for _, o := range opts {
-		o.call(&s)
-	}
+	each(&s, opts, CallOption.call)
 	return &s
 }
 
 // handling returns what the options say about failing calls, recording what is wrong with them.
 func (n *node) handling(s *settings) engine.Handling {
-	h := engine.Handling{Decisions: s.decisions}
+	h := engine.Handling{Decisions: s.decisions, Once: s.once}
+	if s.once {
+		n.check(!retries(s.decisions), "Retry would repeat the effect of a stage that is NonIdempotent")
+	}
 	if s.timeout != nil {
 		n.check(*s.timeout > 0, argument("Timeout", "> 0", *s.timeout))
 		h.Timeout = *s.timeout
@@ -46,7 +45,7 @@ func (n *node) handling(s *settings) engine.Handling {
 func closeLetters(b *build, h engine.Handling) {
 	for _, d := range h.Decisions {
 		if d.Letters != nil {
-			b.run.Closes(engine.DeadLetterPart, d.Letters.Sink)
+			b.run.Closes(engine.DeadLetterPart, "dead letters", d.Letters.Sink)
 		}
 	}
 }

@@ -42,9 +42,7 @@ func (f Flow[T]) ZipWith[U, V any](other Flow[U], fn func(T, U) V, opts ...StepO
 
 func newZip[T, U, V any](op string, f Flow[T], other Flow[U], opts []StepOption, fn func(T, U) V) Flow[V] {
 	var s settings
-	for _, o := range opts {
-		o.step(&s)
-	}
+	each(&s, opts, StepOption.step)
 	left, right := f.node(), other.node()
 	nd := newNode(op, &s, left.about(), right.about())
 	nd.check(fn != nil, "function must not be nil")

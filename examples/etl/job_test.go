@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-go/weir/flow"
 )
 
 // slowTable takes a second per write.
@@ -28,7 +30,19 @@ func (t *slowTable) Write(ctx context.Context, rows []function) error {
 }
 
 func (t *slowTable) Top(context.Context, int) ([]function, error) { return nil, nil }
+func (t *slowTable) ResetLoads(context.Context) error             { return nil }
+func (t *slowTable) Checkpoint() flow.CheckpointStore             { return &memory{} }
 func (t *slowTable) Close() error                                 { return nil }
+
+// memory is a checkpoint that does not outlive the process.
+type memory struct{ position string }
+
+func (m *memory) Load(context.Context) (string, error) { return m.position, nil }
+
+func (m *memory) Save(_ context.Context, position string) error {
+	m.position = position
+	return nil
+}
 
 const (
 	manyFiles = 900
@@ -38,7 +52,7 @@ const (
 // slowJob is a job of many files, 10 rows a second.
 func slowJob(src string) (*job, *slowTable) {
 	table := &slowTable{}
-	j := &job{table: table, loader: &loader{table: table}, failures: &failures{}}
+	j := &job{table: table, store: table.Checkpoint(), loader: &loader{table: table}, failures: &failures{}}
 	j.options = options{src: src, depth: 20, batch: 10, parsers: 4}
 	return j, table
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/flow"
 )
 
 // function is one row: a function declaration.
@@ -19,7 +21,7 @@ type function struct {
 	documented        bool
 }
 
-// columns are the table's, in the order of values, but for loads: how often a row has been written since the start of the last run.
+// columns are the table's, in the order of values, but for loads: how often a row has been written since the last run that was not resumed began.
 var columns = []string{"seq", "package", "file", "line", "col", "name", "lines", "complexity", "exported", "documented"}
 
 func (f *function) values() []any {
@@ -32,11 +34,14 @@ type table interface {
 	Write(ctx context.Context, rows []function) error
 	// Top returns the n most complex functions of this run.
 	Top(ctx context.Context, n int) ([]function, error)
+	// ResetLoads starts a run: rows that are there have not been written yet.
+	ResetLoads(ctx context.Context) error
+	// Checkpoint is where a run that may be interrupted keeps its place.
+	Checkpoint() flow.CheckpointStore
 	Close() error
 }
 
-// openTable opens the table that name names, makes it if it is not there, and starts a run: rows that are there have not been
-// written yet.
+// openTable opens the table that name names, and makes it if it is not there.
 func openTable(ctx context.Context, name string) (table, error) {
 	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
 		return openPostgres(ctx, name)

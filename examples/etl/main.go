@@ -1,7 +1,7 @@
 // Command etl extracts every function of a tree of Go files, by default that of the Go standard library, and loads them into a
 // database: SQLite in a file, or PostgreSQL. See the README.
 //
-//	walk ==files==> parse (several) ==parsed==> flatten -> number ==functions==> load
+//	walk ==files==> parse (several) ==parsed==> number -> flatten ==functions==> load
 package main
 
 import (
@@ -94,12 +94,18 @@ func prepare(ctx context.Context, o options) (*job, error) {
 	if err == nil {
 		j.table, err = openTable(ctx, o.db)
 	}
+	if err == nil && !o.resume {
+		if err = fresh(ctx, j.table); err != nil {
+			_ = j.table.Close() // the error that counts is there
+		}
+	}
 	if err != nil && ctx.Err() != nil {
 		err = errInterrupted
 	}
 	if err != nil {
 		return nil, err
 	}
+	j.store = j.table.Checkpoint()
 	j.loader = &loader{table: j.table, perRow: o.slow}
 	return j, nil
 }
@@ -111,7 +117,7 @@ func (j *job) run(ctx context.Context, stderr io.Writer, signals <-chan os.Signa
 		return err
 	}
 	p := newProgress(stderr)
-	stop := p.start(os.DirFS(j.src), j.counts)
+	stop := p.start(walkBehind(os.DirFS(j.src), j.places.behind, func(string, error) {}), j.counts)
 	defer stop()
 	select {
 	case <-j.pipe.Done():

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type options struct {
 	batch   int
 	parsers int
 	slow    time.Duration
+	resume  bool
 	json    bool
 }
 
@@ -39,6 +41,7 @@ func parseOptions(args []string, w io.Writer) (options, error) {
 	fs.IntVar(&o.batch, "batch", 500, "rows per write")
 	fs.IntVar(&o.parsers, "parsers", runtime.GOMAXPROCS(0), "files parsed at the same time")
 	fs.DurationVar(&o.slow, "slow", 0, "make each row take so much longer to load, like 5ms")
+	fs.BoolVar(&o.resume, "resume", false, "go on with the last run, which was interrupted, instead of starting afresh")
 	fs.BoolVar(&o.json, "json", false, "print the summary as one JSON object")
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -92,6 +95,10 @@ func (o *options) findSource(ctx context.Context) error {
 			return fmt.Errorf("no go command to ask for the standard library (%w); name a folder with -src", err)
 		}
 		o.src = strings.TrimSpace(string(root)) + "/src"
+	}
+	var err error
+	if o.src, err = filepath.Abs(o.src); err != nil { // the checkpoint must mean the same folder everywhere
+		return err
 	}
 	f, err := os.Open(o.src)
 	if err != nil {

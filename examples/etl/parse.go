@@ -12,6 +12,18 @@ import (
 // parser makes functions of files.
 type parser struct{ tree fs.FS }
 
+// parsed has the functions of a file.
+type parsed struct {
+	file      int // its number
+	functions []function
+}
+
+// file parses a file of the walk.
+func (p parser) file(ctx context.Context, f file) (parsed, error) {
+	functions, err := p.parse(ctx, f.path)
+	return parsed{f.number, functions}, err
+}
+
 // parse returns the functions that a file declares. A file that does not parse has none: what the Go parser makes of it is a guess.
 func (p parser) parse(_ context.Context, path string) ([]function, error) {
 	info, err := fs.Stat(p.tree, path)

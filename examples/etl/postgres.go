@@ -2,15 +2,25 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/weir-go/weir/flow"
+	"github.com/weir-go/weir/flow/checkpoint"
 )
 
 // postgresTable is the table in PostgreSQL. COPY is the fastest way in but knows no ON CONFLICT, so rows are copied into a
 // table of the session and inserted from there.
-type postgresTable struct{ conn *pgx.Conn }
+type postgresTable struct {
+	conn  *pgx.Conn
+	db    *sql.DB // a connection of its own for the checkpoint, which is saved beside the load
+	place *checkpoint.SQL
+}
 
 const (
 	createIncoming = `CREATE TEMPORARY TABLE incoming (LIKE functions) ON COMMIT DELETE ROWS`
@@ -22,12 +32,16 @@ func openPostgres(ctx context.Context, dsn string) (*postgresTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &postgresTable{conn}
-	for _, q := range []string{createTable, resetLoads, createIncoming} {
-		if _, err := conn.Exec(ctx, q); err != nil {
-			_ = t.Close() // the error that counts is there
-			return nil, fmt.Errorf("prepare table functions: %w", err)
+	t := &postgresTable{conn: conn, db: stdlib.OpenDB(*conn.Config())}
+	t.place, err = checkpoint.NewSQL(t.db, positionsTable, positionsName)
+	for _, q := range []string{createTable, createIncoming} {
+		if err == nil {
+			_, err = conn.Exec(ctx, q)
 		}
+	}
+	if err != nil {
+		_ = t.Close() // the error that counts is there
+		return nil, fmt.Errorf("prepare table functions: %w", err)
 	}
 	return t, nil
 }
@@ -55,9 +69,18 @@ func (t *postgresTable) Top(ctx context.Context, n int) ([]function, error) {
 	})
 }
 
+// ResetLoads implements table.
+func (t *postgresTable) ResetLoads(ctx context.Context) error {
+	_, err := t.conn.Exec(ctx, resetLoads)
+	return err
+}
+
+// Checkpoint implements table.
+func (t *postgresTable) Checkpoint() flow.CheckpointStore { return t.place }
+
 // Close implements table.
 func (t *postgresTable) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return t.conn.Close(ctx)
+	return errors.Join(t.db.Close(), t.conn.Close(ctx))
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"io/fs"
+	"iter"
 	"os"
 	"sync"
 	"time"
@@ -34,12 +34,12 @@ func newProgress(w io.Writer) *progress {
 }
 
 // start shows what now returns until stop is called. stop returns when nothing more will be written. For a bar it counts the
-// files of tree beside the run, whose own walk goes no further than the demand.
-func (p *progress) start(tree fs.FS, now func() counts) (stop func()) {
+// files beside the run, whose own walk goes no further than the demand.
+func (p *progress) start(files iter.Seq2[string, error], now func() counts) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	if p.bar != nil {
-		wg.Go(func() { p.count(tree, done) })
+		wg.Go(func() { p.count(files, done) })
 	}
 	wg.Go(func() {
 		tick := time.NewTicker(p.every)
@@ -63,9 +63,9 @@ func (p *progress) start(tree fs.FS, now func() counts) (stop func()) {
 }
 
 // count makes a bar with an end of the spinner.
-func (p *progress) count(tree fs.FS, done <-chan struct{}) {
+func (p *progress) count(files iter.Seq2[string, error], done <-chan struct{}) {
 	total := 0
-	for _, err := range walk(tree, func(string, error) {}) {
+	for _, err := range files {
 		select {
 		case <-done:
 			return

@@ -9,12 +9,16 @@ import (
 	"strings"
 
 	_ "modernc.org/sqlite" // the driver, in Go: no C compiler is needed
+
+	"github.com/weir-go/weir/flow"
+	"github.com/weir-go/weir/flow/checkpoint"
 )
 
 // sqliteTable is the table in a SQLite file.
 type sqliteTable struct {
 	db     *sql.DB
 	upsert *sql.Stmt
+	place  *checkpoint.SQL
 }
 
 // sqliteOptions: with a write-ahead log and synchronous NORMAL the file is sound after a crash, and a transaction survives the
@@ -28,10 +32,9 @@ func openSQLite(ctx context.Context, file string) (*sqliteTable, error) {
 	}
 	db.SetMaxOpenConns(1) // SQLite has one writer
 	t := &sqliteTable{db: db}
-	for _, q := range []string{createTable + " WITHOUT ROWID", resetLoads} {
-		if err == nil {
-			_, err = db.ExecContext(ctx, q)
-		}
+	_, err = db.ExecContext(ctx, createTable+" WITHOUT ROWID")
+	if err == nil {
+		t.place, err = checkpoint.NewSQL(db, positionsTable, positionsName)
 	}
 	if err == nil {
 		marks := strings.Repeat("?, ", len(columns))
@@ -76,6 +79,15 @@ func (t *sqliteTable) Top(ctx context.Context, n int) (top []function, err error
 	}
 	return top, rows.Err()
 }
+
+// ResetLoads implements table.
+func (t *sqliteTable) ResetLoads(ctx context.Context) error {
+	_, err := t.db.ExecContext(ctx, resetLoads)
+	return err
+}
+
+// Checkpoint implements table.
+func (t *sqliteTable) Checkpoint() flow.CheckpointStore { return t.place }
 
 // Close implements table.
 func (t *sqliteTable) Close() error { return errors.Join(t.upsert.Close(), t.db.Close()) }

@@ -50,6 +50,7 @@ type Tag[M any] struct {
 
 	mu    sync.Mutex
 	worst Outcome
+	parts []Outcome // how single parents end at best; empty: as the tag does
 }
 
 // tags holds released tags. Programs use a single M, so one pool does; another M would only miss it.
@@ -120,6 +121,26 @@ func (t *Tag[M]) Release(o Outcome) {
 	}
 }
 
+// Members returns the tags that t was derived from. They are held by t, and valid while the caller holds a share of it.
+func (t *Tag[M]) Members() []*Tag[M] {
+	if t == nil {
+		return nil
+	}
+	return t.parents
+}
+
+// Blame makes member i settle with o, or with what t itself does, whichever is worse. The caller holds a share of t.
+func (t *Tag[M]) Blame(i int, o Outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.parts) == 0 {
+		t.parts = append(t.parts, make([]Outcome, len(t.parents))...)
+	}
+	if o.Kind > t.parts[i].Kind {
+		t.parts[i] = o
+	}
+}
+
 // settle runs when nobody else holds the tag, so it needs no lock.
 func (t *Tag[M]) settle() {
 	o := t.worst
@@ -128,10 +149,15 @@ func (t *Tag[M]) settle() {
 	}
 	for i, p := range t.parents {
 		t.parents[i] = nil
-		p.Release(o)
+		if i < len(t.parts) && t.parts[i].Kind > o.Kind {
+			p.Release(t.parts[i])
+		} else {
+			p.Release(o)
+		}
 	}
+	clear(t.parts)
 	var zero M
 	t.Meta, t.settler, t.token, t.claimed = zero, nil, 0, false
-	t.parents, t.worst = t.parents[:0], Outcome{}
+	t.parents, t.parts, t.worst = t.parents[:0], t.parts[:0], Outcome{}
 	tags.Put(t)
 }

@@ -336,3 +336,28 @@ func BenchmarkClaimToSettle(b *testing.B) {
 type discard struct{}
 
 func (*discard) Settle(uint64, claim.Outcome) {}
+
+// A member that is blamed ends worse than the others, and never better than the tag; a tag from the pool blames nobody.
+func TestBlameEndsASingleMember(t *testing.T) {
+	for range 3 {
+		s := &ledger{}
+		tag := claim.Derive(0, claim.Claimed(0, s, 0), claim.Claimed(0, s, 1), claim.Claimed(0, s, 2))
+		if n := len(tag.Members()); n != 3 {
+			t.Fatalf("Members() has %d, want 3", n)
+		}
+		tag.Share(1)
+		tag.Blame(1, claim.Outcome{Kind: claim.Failed})
+		tag.Blame(1, claim.Outcome{Kind: claim.Terminated}) // less than failed
+		tag.Release(claim.Outcome{})
+		tag.Release(claim.Outcome{Kind: claim.Terminated})
+		want := []claim.Kind{claim.Terminated, claim.Failed, claim.Terminated}
+		for i, k := range want {
+			if got := s.settled(uint64(i)); len(got) != 1 || got[0].Kind != k {
+				t.Fatalf("member %d settled with %v, want once with %v", i, got, k)
+			}
+		}
+	}
+	if m := (*claim.Tag[int])(nil).Members(); m != nil {
+		t.Fatalf("Members() of a plain value = %v, want none", m)
+	}
+}

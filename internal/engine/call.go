@@ -12,6 +12,7 @@ import (
 type Handling struct {
 	Decisions []Decision
 	Timeout   time.Duration // of one call; 0: none
+	Once      bool          // a push that failed is not repeated in parts
 }
 
 // Call runs a user's function over the items of a chunk, one call each, and deals with what goes wrong. It belongs to one
@@ -240,7 +241,12 @@ func (c *Call[T, U]) settle(err error) error {
 		return gone
 	}
 	tag := c.tag()
-	switch c.fault.decide(c.W, c.h.Decisions, err, c.letter) {
+	ds := c.h.Decisions
+	parts := c.parts(err)
+	if parts != nil {
+		ds = retries(ds)
+	}
+	switch c.fault.decide(c.W, ds, err, c.letter) {
 	case again:
 		return nil
 	case letGo:
@@ -255,6 +261,9 @@ func (c *Call[T, U]) settle(err error) error {
 	}
 	if c.W.unwanted() {
 		return ErrLeft
+	}
+	if parts != nil {
+		return c.apart(parts, err)
 	}
 	c.Stage.Failed.Add(1)
 	c.W.run.report.failed.Add(1)

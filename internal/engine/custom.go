@@ -96,9 +96,14 @@ func (c *custom[A, B]) next(ctx context.Context) (stage.Item[A], error) {
 // emit puts one item into the edge behind the stage.
 func (c *custom[A, B]) emit(ctx context.Context, it stage.Item[B]) error {
 	values, tags := [1]B{it.Value}, [1]*Tag{stage.TagOf(it)}
+	cause := stage.ErrGoexit // of the edge's user code, where Put does not return
+	defer func() {
+		if c.W.Out.Took == 0 {
+			tags[0].Release(stage.Outcome{Kind: stage.Failed, Err: cause})
+		}
+	}()
 	took, err := c.out.Put(c.W.Out, values[:], plain(tags[:], c.out.Tagged), ctx.Done())
-	if took == 0 {
-		tags[0].Release(stage.Outcome{Kind: stage.Failed, Err: err})
+	if cause = err; took == 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

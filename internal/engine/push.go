@@ -35,13 +35,13 @@ func NewOutlet[T any](w *Worker, st *Stage, sink stage.Sink[T], h Handling) *Out
 	if items, ok := sink.(stage.ItemSink[T]); ok {
 		return NewItemOutlet(w, st, items, h)
 	}
-	w.run.Closes(SinkPart, sink)
+	w.run.Closes(SinkPart, st.Name, sink)
 	return &Outlet[T]{Fused: NewFused(w, st), plain: sink, h: h}
 }
 
 // NewItemOutlet returns an Outlet that pushes items to sink.
 func NewItemOutlet[T any](w *Worker, st *Stage, sink stage.ItemSink[T], h Handling) *Outlet[T] {
-	w.run.Closes(SinkPart, sink)
+	w.run.Closes(SinkPart, st.Name, sink)
 	return &Outlet[T]{Fused: NewFused(w, st), items: sink, h: h}
 }
 
@@ -160,7 +160,7 @@ func (o *Outlet[T]) settle(s *span, err error) error {
 		return o.W.Gone()
 	case failed:
 	}
-	if whole && lenient(o.h.Decisions, err) {
+	if whole && !o.h.Once && lenient(o.h.Decisions, err) {
 		if gone := o.W.Gone(); gone != nil {
 			return gone
 		}

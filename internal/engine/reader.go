@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -34,6 +35,7 @@ type Stream struct {
 	Claims  bool           // somebody wants to know how they end
 	Bounded bool           // a Take limits how many there are
 	Branch  bool           // it is a branch of a fan-out: what it holds when it leaves early is done, others have it too
+	Effect  string         // the stage in front whose effect must not be repeated; "": none
 	Dropped *stage.Outcome // how an item ends that an edge drops, where the edge does not say; nil: not said
 }
 
@@ -145,6 +147,7 @@ func (s Stream) Or(o Stream) Stream {
 	s.Claims = s.Claims || o.Claims
 	s.Bounded = s.Bounded && o.Bounded
 	s.Branch = false
+	s.Effect = cmp.Or(s.Effect, o.Effect)
 	if s.Dropped == nil {
 		s.Dropped = o.Dropped
 	}

@@ -38,7 +38,6 @@ const (
 	SinkPart Part = iota
 	DeadLetterPart
 	SourcePart
-	parts
 )
 
 // Run is one run of a pipeline: first built, then started once. Its methods are safe for concurrent use after Start.
@@ -54,7 +53,8 @@ type Run struct {
 	ended   atomic.Int64
 	workers countdown
 	drains  []func()
-	closers [parts][]io.Closer
+	closers []closer
+	closed  int // of closers, as far as their Close was called
 	report  counts
 
 	mu        sync.Mutex
@@ -65,6 +65,8 @@ type Run struct {
 	deaf      *time.Timer
 	closing   io.Closer // what is being closed
 	published bool
+	clean     bool  // every sink has reached its end, and all goroutines theirs
+	late      error // of a stop after that
 
 	done   chan struct{}
 	result error
@@ -126,18 +128,25 @@ func (r *Run) NewStage(kind Kind, op, name string, at Origin) *Stage {
 // OnDrain registers what a drain has to tell.
 func (r *Run) OnDrain(fn func()) { r.drains = append(r.drains, fn) }
 
-// Closes registers v, if it is an io.Closer, to be closed when the run has ended, once however often it is registered.
-func (r *Run) Closes(p Part, v any) {
+// closer is something to be closed, for a stage.
+type closer struct {
+	io.Closer
+	part  Part
+	stage string
+}
+
+// same reports whether it is c that is to be closed.
+func (o closer) same(c io.Closer) bool {
+	return reflect.TypeOf(o.Closer).Comparable() && reflect.TypeOf(c).Comparable() && o.Closer == c
+}
+
+// Closes registers v, if it is an io.Closer, to be closed for the stage when the run has ended, once however often it is
+// registered.
+func (r *Run) Closes(p Part, stage string, v any) {
 	c, ok := v.(io.Closer)
-	if !ok {
-		return
+	if ok && !slices.ContainsFunc(r.closers, func(o closer) bool { return o.part == p && o.same(c) }) {
+		r.closers = append(r.closers, closer{c, p, stage})
 	}
-	if reflect.TypeOf(c).Comparable() && slices.ContainsFunc(r.closers[p], func(o io.Closer) bool {
-		return reflect.TypeOf(o).Comparable() && o == c
-	}) {
-		return
-	}
-	r.closers[p] = append(r.closers[p], c)
 }
 
 // Start runs every worker but inline, which the caller runs itself with Inline.
@@ -177,6 +186,13 @@ func (r *Run) fail(err error) {
 	first := r.cause == nil
 	switch {
 	case r.published:
+		r.mu.Unlock()
+		return
+	case r.clean: // all is done but for the closing: that is not waited for any longer than a second
+		if r.late == nil {
+			r.late = err
+			r.deaf = time.AfterFunc(deafAfter, r.abandon)
+		}
 		r.mu.Unlock()
 		return
 	case first:
@@ -230,44 +246,57 @@ func (r *Run) reachedEnd(w *Worker) {
 
 // complete runs when the last worker has ended, in its goroutine.
 func (r *Run) complete() {
-	if r.watch != nil {
-		r.watch()
-	}
 	r.mu.Lock()
 	if r.cause == nil && r.reached < r.sinks {
 		r.cause = context.Cause(r.ctx) // cancelled at the very end
 	}
-	if r.cause == nil && r.deaf != nil {
+	if r.clean = r.cause == nil; r.clean && r.deaf != nil {
 		r.deaf.Stop() // nobody was deaf, and a clean end leaves Close its time
 	}
 	r.mu.Unlock()
-	errs := r.close()
+	slices.SortStableFunc(r.closers, func(a, b closer) int { return int(a.part - b.part) })
+	r.close(nil)
+}
+
+// close closes all parts that have not been, and publishes the result. A panic in a Close is its error; a Goexit in it ends the
+// goroutine, and another one goes on.
+func (r *Run) close(errs []error) {
+	finished := false
+	defer func() {
+		if !finished {
+			go r.close(append(errs, closeError(r.closers[r.closed-1], stage.ErrGoexit)))
+		}
+	}()
+	for r.closed < len(r.closers) {
+		c := r.closers[r.closed]
+		r.mu.Lock()
+		r.closing = c.Closer
+		r.mu.Unlock()
+		r.closed++
+		if err := closeOne(c); err != nil {
+			errs = append(errs, closeError(c, err))
+		}
+	}
+	finished = true
+	if r.watch != nil {
+		r.watch()
+	}
 	r.cancel(queue.ErrLeft)
 	r.publish(errs)
 }
 
-// close closes all parts. A panic in a Close is its error.
-func (r *Run) close() (errs []error) {
-	for _, list := range r.closers {
-		for _, c := range list {
-			r.mu.Lock()
-			r.closing = c
-			r.mu.Unlock()
-			if err := closeOne(c); err != nil {
-				errs = append(errs, fmt.Errorf("close: %w", err))
-			}
-		}
-	}
-	return errs
-}
-
-func closeOne(c io.Closer) (err error) {
+func closeOne(c closer) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &stage.PanicError{Value: p}
 		}
 	}()
 	return c.Close()
+}
+
+// closeError says whose Close has failed.
+func closeError(c closer, err error) error {
+	return &stage.Error{Stage: c.stage, Err: fmt.Errorf("close: %w", err)}
 }
 
 // abandon publishes the result of a run that should have ended long ago, but whose user code does not return.
@@ -285,15 +314,16 @@ func (r *Run) abandon() {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	r.mu.Lock()
-	closing, clean := r.closing, r.cause == nil
+	closing, late := r.closing, r.late
+	waits := r.clean && late == nil // for a Close that has its time
 	r.mu.Unlock()
 	switch {
-	case closing != nil && clean, closing == nil && len(names) == 0:
+	case waits, closing == nil && len(names) == 0:
 		return // all have just ended
 	case closing != nil:
 		names = append(names, fmt.Sprintf("%T.Close", closing))
 	}
-	r.publish([]error{fmt.Errorf("flow: the run is over, but the code of %s has not returned", strings.Join(names, ", "))})
+	r.publish([]error{late, fmt.Errorf("flow: the run is over, but the code of %s has not returned", strings.Join(names, ", "))})
 }
 
 // publish sets the result, once.
@@ -313,6 +343,7 @@ func (r *Run) publish(more []error) {
 		errs = append(errs, r.cause)
 	}
 	errs = append(append(errs, r.others...), more...)
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 1 {
 		r.result = errs[0]
 	} else {

@@ -76,13 +76,13 @@ type Config[T any] struct {
 
 var (
 	// ErrLeft is what a producer gets when all consumers have left.
-	ErrLeft = errors.New("queue: no consumer is left")
+	ErrLeft = errors.New("flow: given back, nobody wants it any more")
 	// ErrTimeout is what Take returns when its time was up.
 	ErrTimeout = errors.New("queue: time is up")
 	// ErrClosed is what a producer gets after it has closed.
 	ErrClosed = errors.New("flow: closed")
 	// ErrDropped is what an offer gets whose item was dropped.
-	ErrDropped = errors.New("flow: dropped, the edge is full")
+	ErrDropped = errors.New("flow: dropped by the edge")
 	// ErrGaveUp is what a Put gets whose caller stopped waiting.
 	ErrGaveUp = errors.New("queue: gave up")
 	// ErrWeight is in what a producer gets for a negative weight. The queue goes on.

@@ -13,6 +13,8 @@ type Case struct {
 	Figures  []Figure
 	Items    int  // of one trial
 	NoAllocs bool // 0.0000 allocations per item are required
+	// MaxAllocs is the most allocations per item; 0: no limit, or none at all with NoAllocs.
+	MaxAllocs float64
 	// AllocItems is how many items the allocations are counted over; 0: they are not counted. What a run allocates once is
 	// spread over them, so 0.0000 takes about four million.
 	AllocItems int
@@ -25,6 +27,9 @@ type Figure struct {
 	Name   string // "p99"; "" where there is one only
 	Unit   string
 	Target float64 // most that the ratio may be; 0: it is only reported
+	// Extra, in place of Target, is how much the figure may exceed the baseline's, in its unit: for what is added to something
+	// else, whatever that costs.
+	Extra float64
 	// Noisy says that two runs of the same code may differ by half: the figure is a tail latency, or needs both cores for itself.
 	// Equals would miss a target of 1 every other time, so it is missed if three rounds of four exceed it.
 	Noisy bool
@@ -36,6 +41,30 @@ func PerItem(target float64) []Figure { return []Figure{{Unit: "ns/item", Target
 // PerNoisyItem is [PerItem] for work that competes for the cores with whatever else the machine does.
 func PerNoisyItem(target float64) []Figure {
 	return []Figure{{Unit: "ns/item", Target: target, Noisy: true}}
+}
+
+// compare returns what is judged: the ratio of weir's figure to the baseline's, or what it has on top.
+func (f Figure) compare(weir, baseline float64) float64 {
+	if f.Extra > 0 {
+		return weir - baseline
+	}
+	return weir / baseline
+}
+
+// value is what compare gave, with what it is.
+func (f Figure) value(v float64) string {
+	if f.Extra > 0 {
+		return fmt.Sprintf("%+.1f %s", v, f.Unit)
+	}
+	return fmt.Sprintf("%.2f x", v)
+}
+
+// met reports whether v is within the target.
+func (f Figure) met(v float64) bool {
+	if f.Extra > 0 {
+		return v <= f.Extra
+	}
+	return f.Target == 0 || v <= f.Target
 }
 
 // Side prepares a trial over n items.

@@ -25,7 +25,7 @@ func (s *series) results(c *Case) []Result {
 	results := make([]Result, len(c.Figures))
 	for i, f := range c.Figures {
 		ratio := Median(s.ratios[i])
-		judged, value := ratio, fmt.Sprintf("%.2f x", ratio)
+		judged, value := ratio, f.value(ratio)
 		if f.Noisy {
 			judged = Quantile(slices.Sorted(slices.Values(s.ratios[i])), 0.25)
 			value += fmt.Sprintf(", quartile %.2f", judged)
@@ -34,7 +34,7 @@ func (s *series) results(c *Case) []Result {
 		*r = Result{
 			Row: strings.TrimSpace(c.Row + " " + f.Name), What: c.What, Against: c.Against,
 			Value: value, Target: "none",
-			Met:      f.Target == 0 || judged <= f.Target,
+			Met:      f.met(judged),
 			Spread:   fmt.Sprintf("%.2f..%.2f", slices.Min(s.ratios[i]), slices.Max(s.ratios[i])),
 			Weir:     absolute(Median(s.weir[i]), f.Unit),
 			Baseline: absolute(Median(s.baseline[i]), f.Unit),
@@ -42,9 +42,12 @@ func (s *series) results(c *Case) []Result {
 		if f.Target > 0 {
 			r.Target = fmt.Sprintf("<= %.2f", f.Target)
 		}
+		if f.Extra > 0 {
+			r.Target = fmt.Sprintf("<= %+.0f %s", f.Extra, f.Unit)
+		}
 		if c.AllocItems > 0 {
 			r.Allocs = fmt.Sprintf("%.4f", s.allocs)
-			r.Met = r.Met && (!c.NoAllocs || s.allocs == 0)
+			r.Met = r.Met && (!c.NoAllocs || s.allocs == 0) && (c.MaxAllocs == 0 || s.allocs <= c.MaxAllocs)
 		}
 	}
 	return results

@@ -67,10 +67,10 @@ func (s *series) round(c *Case, round int) error {
 	if round == 0 {
 		return nil
 	}
-	for i := range c.Figures {
+	for i, f := range c.Figures {
 		s.weir[i] = append(s.weir[i], figures[0][i])
 		s.baseline[i] = append(s.baseline[i], figures[1][i])
-		s.ratios[i] = append(s.ratios[i], figures[0][i]/figures[1][i])
+		s.ratios[i] = append(s.ratios[i], f.compare(figures[0][i], figures[1][i]))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func All() []bench.Case {
 		ParallelWork(false), ParallelWork(true), Parallel(false), Parallel(true),
 		DropNewest(), DropOldest(), OfferNewest(), OfferOldest(),
 		Latency(),
+		Claims(),
 		Small(), SmallEdges(), SmallBuilt(),
 	}
 }
