@@ -91,6 +91,7 @@ examples: ## run the quick examples for real
 	@$(GO) run ./examples/graph
 	@$(GO) run ./examples/enrich
 	@$(GO) run ./examples/deadletter "$${TMPDIR:-/tmp}/rejected.jsonl"
+	@$(GO) run ./examples/ticker
 	@$(GO) run ./examples/mergelogs examples/mergelogs/testdata/web.log examples/mergelogs/testdata/db.log
 	@$(GO) run ./examples/etl $(ETL_QUICK)
 
