@@ -149,7 +149,7 @@ func (r *Run) Closes(p Part, stage string, v any) {
 	}
 }
 
-// Start runs every worker but inline, which the caller runs itself with Inline.
+// Start runs every worker but inline, which the caller runs itself and ends with Finish.
 func (r *Run) Start(ctx context.Context, inline *Worker) {
 	r.started = clock.Now()
 	r.ctx, r.cancel = context.WithCancelCause(ctx)

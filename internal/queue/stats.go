@@ -45,14 +45,6 @@ func (q *Queue[T]) Stats() Stats {
 	return s
 }
 
-// Counts returns what has gone in and out so far, without the rest of Stats.
-func (q *Queue[T]) Counts() (in, out int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	dropped, _ := q.hinted()
-	return q.count.in + dropped, q.count.out
-}
-
 // hinted returns how many items were dropped, and how many offers rejected, without the lock.
 func (q *Queue[T]) hinted() (dropped, rejected int64) {
 	if q.cfg.OnFull == Reject {
