@@ -29,6 +29,9 @@ type node struct {
 
 	once *atomic.Bool // serves one run: set when it has
 
+	inFlight int // of a source: how many items it leaves unsettled; 0 is no limit
+	fills    int // how many items it waits for, however long that takes
+
 	callers [8]uintptr
 	depth   int
 }

@@ -98,8 +98,8 @@ func OpenAt[T any](open func(ctx context.Context, after string) (stage.Source[st
 }
 
 // isNil reports whether a store is nil or a nil pointer.
-func isNil(store CheckpointStore) bool {
-	v := reflect.ValueOf(store)
+func isNil(part any) bool {
+	v := reflect.ValueOf(part)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 

@@ -62,6 +62,8 @@ func From[T any](src stage.Source[T], opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, false, func(context.Context, bool) (stage.Source[T], error) { return src, nil })
 	f.check(src != nil, "source must not be nil")
 	f.serveOnce()
+	f.validate(src)
+	f.limited(src)
 	return Flow[T]{f}
 }
 
@@ -74,6 +76,8 @@ func FromItems[T any](src stage.ItemSource[T], opts ...SourceOption) Flow[T] {
 	f, s := source[T]("from", opts, false, nil)
 	f.check(src != nil, "source must not be nil")
 	f.serveOnce()
+	f.validate(src)
+	f.limited(src)
 	f.read = func(b *build, w *engine.Worker) engine.Input[T] {
 		in := engine.ReadItems(w, b.stage(f.node), src)
 		if s.dropped != nil {

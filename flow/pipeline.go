@@ -84,6 +84,11 @@ func (p Pipeline) assemble(ctx context.Context, live bool) (*build, error) {
 	if len(b.bad) > 0 {
 		return nil, errors.Join(b.err(), b.closeOpened())
 	}
+	if live {
+		if err := b.run.Open(ctx); err != nil {
+			return nil, errors.Join(err, b.closeOpened())
+		}
+	}
 	return b, nil
 }
 

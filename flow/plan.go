@@ -91,6 +91,9 @@ func (p *planner) visit(n *node) {
 	for _, text := range n.errs {
 		p.fail(n, text)
 	}
+	if text := starved(n); text != "" {
+		p.fail(n, text)
+	}
 	if n.once != nil {
 		p.onces = append(p.onces, n)
 	}

@@ -46,6 +46,9 @@ func sinkSettings(op string, up *node, opts []SinkOption) (*settings, *node, eng
 	if g := s.gather; g != nil {
 		n.check(g.n >= 1 && g.n <= maxCapacity, argument("Gather: n", "1 to 2147483647", g.n))
 		n.check(g.maxWait >= 0, argument("Gather: maxWait", ">= 0", g.maxWait))
+		if g.maxWait == 0 {
+			n.fills = g.n
+		}
 	}
 	return s, n, n.handling(s)
 }
@@ -57,6 +60,7 @@ func newSink[T any](op string, f Flow[T], opts []SinkOption, sink any, present b
 	s, n, h := sinkSettings(op, up.about(), opts)
 	n.check(present, "sink must not be nil")
 	n.serveOnceIfCloser(sink)
+	n.validate(sink)
 	return leafOf(n, func(b *build) {
 		closeLetters(b, h)
 		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {

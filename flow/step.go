@@ -38,6 +38,11 @@ func (n *node) handling(s *settings) engine.Handling {
 		n.check(*s.timeout > 0, argument("Timeout", "> 0", *s.timeout))
 		h.Timeout = *s.timeout
 	}
+	for _, d := range s.decisions {
+		if d.Letters != nil {
+			n.validate(d.Letters.Sink)
+		}
+	}
 	return h
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +54,7 @@ type Run struct {
 	drains  []func()
 	closers []closer
 	closed  int // of closers, as far as their Close was called
+	openers []opener
 	report  counts
 
 	mu        sync.Mutex
@@ -135,16 +135,12 @@ type closer struct {
 	stage string
 }
 
-// same reports whether it is c that is to be closed.
-func (o closer) same(c io.Closer) bool {
-	return reflect.TypeOf(o.Closer).Comparable() && reflect.TypeOf(c).Comparable() && o.Closer == c
-}
-
-// Closes registers v, if it is an io.Closer, to be closed for the stage when the run has ended, once however often it is
-// registered.
+// Closes registers v to be opened before the run starts, if it is a [stage.Opener], and to be closed for the stage when the run
+// has ended, if it is an io.Closer: once each, however often it is registered.
 func (r *Run) Closes(p Part, stage string, v any) {
+	r.opens(p, stage, v)
 	c, ok := v.(io.Closer)
-	if ok && !slices.ContainsFunc(r.closers, func(o closer) bool { return o.part == p && o.same(c) }) {
+	if ok && !slices.ContainsFunc(r.closers, func(o closer) bool { return o.part == p && identical(o.Closer, c) }) {
 		r.closers = append(r.closers, closer{c, p, stage})
 	}
 }

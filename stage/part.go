@@ -1,0 +1,19 @@
+package stage
+
+import "context"
+
+// Validator is a source or sink, or a sink of dead letters, whose options may be wrong. Validate is called when the pipeline is
+// built, and must not touch the outside. It returns everything that is wrong at once; that is a build error.
+type Validator interface{ Validate() error }
+
+// Opener is a source or sink, or a sink of dead letters, that must be made ready: a connection, a check at a server. Open is called
+// once for a run, by Start, before anything of the run happens; sources come first, then sinks of dead letters, then sinks.
+// ctx is Start's. An error of Open is one of Start, and what was opened before it is closed, the last one first.
+type Opener interface {
+	Open(ctx context.Context) error
+}
+
+// InFlighter is a source that leaves at most so many items unsettled: it gives no more until some of them have settled. What
+// collects more than that before it settles any, such as a large Batch without a time, would wait for ever, so it is a
+// build error. 0 is no limit.
+type InFlighter interface{ InFlight() int }
