@@ -7,8 +7,8 @@ import "context"
 //
 // Rules, for one subscription:
 //
-//	U1  The publisher delivers no more values than were requested. Requests add up; their sum stays at math.MaxInt64,
-//	    which means without limit.
+//	U1  The publisher delivers its values in order, each once, and no more of them than were requested. Requests add
+//	    up; their sum stays at math.MaxInt64, which means without limit.
 //	U2  Its calls of Deliver, Complete and Fail come one after another.
 //	U3  The last call is Complete or Fail, and needs no demand. There is none behind a Cancel.
 //	U4  Request(n) with n < 1 is reported by Fail. It does not panic.

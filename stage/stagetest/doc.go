@@ -1,6 +1,6 @@
-// Package stagetest checks that a source or a sink keeps its contract.
+// Package stagetest checks that a source, a sink or a publisher keeps its contract.
 //
-// One call does it: a function that opens the part, and what it delivers or takes.
+// One call does it ([TestSource], [TestSink], [TestPublisher]): a function that opens the part, and what it delivers or takes.
 //
 //	func TestCountdown(t *testing.T) {
 //		stagetest.TestSource(t, stagetest.SourceOptions[int]{

@@ -1,6 +1,10 @@
 package stagetest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
 
 // rules are the sentences of the contracts in package stage, word by word; a test compares them.
 var rules = map[string]string{
@@ -27,6 +31,19 @@ var rules = map[string]string{
 	"K4": "Once ctx is done Push returns soon, with the context's cause where it gave up.",
 	"K5": "Push has one caller at a time unless flow.Workers says otherwise.",
 	"K6": "Close, where there is one, may be called more than once, and comes after the last Push. It flushes, and its error counts.",
+
+	"U1": "The publisher delivers its values in order, each once, and no more of them than were requested. Requests add up; " +
+		"their sum stays at math.MaxInt64, which means without limit.",
+	"U2": "Its calls of Deliver, Complete and Fail come one after another.",
+	"U3": "The last call is Complete or Fail, and needs no demand. There is none behind a Cancel.",
+	"U4": "Request(n) with n < 1 is reported by Fail. It does not panic.",
+	"U5": "Request and Cancel may be called by any goroutine, also from inside Deliver, as often as one likes: the stack does " +
+		"not grow. They return soon. Values that are at hand may be delivered within Request; others are not waited for.",
+	"U6": "After Cancel both do nothing, at most what was still asked for is delivered, and the publisher forgets the Subscriber.",
+	"U7": "Where Deliver takes fewer values than it is given, the publisher stops, as after a Cancel. The others are still its own.",
+
+	"ctx":    "ctx is for the call of Subscribe, which may have to connect. The subscription outlives it.",
+	"second": "A publisher that serves one subscription only answers the second with an error.",
 }
 
 // findings are the violations that a check has found.
@@ -41,3 +58,28 @@ func (f *findings) addf(format string, args ...any) {
 
 // any reports whether something was found, which makes most further steps of a check pointless.
 func (f *findings) any() bool { return len(f.errs) > 0 }
+
+// breaches are the violations that one check has found, in whichever goroutine and of whichever rule.
+type breaches struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+const mostBreaches = 10 // of which the first says most
+
+func (b *breaches) addf(rule, format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.errs) == mostBreaches {
+		return
+	}
+	f := findings{rule: rule, errs: b.errs}
+	f.addf(format, args...)
+	b.errs = f.errs
+}
+
+func (b *breaches) found() []error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.errs)
+}
