@@ -126,8 +126,14 @@ func TestABatchAllocatesItsSliceOnly(t *testing.T) {
 }
 
 // allocsPerItem runs fewItems items, and allocItems more, and returns by how many allocations an item the second run differs.
-// Each number is the least of some runs: the runtime allocates now and then, too.
 func allocsPerItem(t *testing.T, run func(n int) error) float64 {
+	t.Helper()
+	return allocsOf(t, fewItems, fewItems+allocItems, run)
+}
+
+// allocsOf runs few items, and many, and returns by how many allocations an item the second run differs. Each number is the least of
+// some runs: the runtime allocates now and then, too.
+func allocsOf(t *testing.T, few, many int, run func(n int) error) float64 {
 	t.Helper()
 	allocs := func(n int) float64 {
 		least := uint64(math.MaxUint64)
@@ -141,7 +147,7 @@ func allocsPerItem(t *testing.T, run func(n int) error) float64 {
 		}
 		return float64(least)
 	}
-	return (allocs(fewItems+allocItems) - allocs(fewItems)) / allocItems
+	return (allocs(many) - allocs(few)) / float64(many-few)
 }
 
 // pushes returns a run that counts what comes out of the operators.

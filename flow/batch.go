@@ -89,19 +89,7 @@ func (s *batchStep[T, S]) Pull(dst []S, tags []*engine.Tag) (int, error) {
 // group returns a tag that takes over the shares of tags; nil where none of them is there. A plain member counts as one with
 // the zero Meta: it has no deadline and no key.
 func group(tags []*engine.Tag) *engine.Tag {
-	var meta stage.Meta
-	tagged := false
-	for i, t := range tags {
-		var m stage.Meta
-		if t != nil {
-			m, tagged = t.Meta, true
-		}
-		if i == 0 {
-			meta = m
-		} else {
-			meta = stage.MergeGroup(meta, m)
-		}
-	}
+	meta, tagged := stage.GroupMeta(tags)
 	if !tagged {
 		return nil
 	}

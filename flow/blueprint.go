@@ -152,10 +152,17 @@ func (e *edged[T]) link(b *build, next edgeSpec[T]) *engine.Link[T] {
 
 // front builds the edge in front of an operator: the one that the user wrote there, or a small one of its own.
 func front[T any](b *build, up upstream[T], n *node) *engine.Link[T] {
+	return frontOf(b, up, n, DefaultCapacity)
+}
+
+// frontOf is front for an operator that wants another capacity of an edge of its own.
+func frontOf[T any](b *build, up upstream[T], n *node, capacity int) *engine.Link[T] {
 	if e, ok := up.(*edged[T]); ok {
 		return e.own(b)
 	}
-	return up.link(b, implicit[T](b.name(n)+".in"))
+	own := implicit[T](b.name(n) + ".in")
+	own.Capacity = capacity
+	return up.link(b, own)
 }
 
 // leaf is where a pipeline ends: the blueprint of a sink.

@@ -54,7 +54,7 @@ func (f Flow[T]) into(s *settings, n *node, h engine.Handling, push func([]T) er
 	up := f.node()
 	sink := stage.SinkFunc(func(_ context.Context, items []T) error { return push(items) })
 	return leafOf(n, func(b *build) {
-		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+		inputs[T]{up: up, n: n, h: h, workers: s.workers}.each(b, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
 			if in.Claims && !in.Bounded {
 				b.fail(n, "it would settle messages before their result is safe; put a Take in front, or use To or ForEach")
 			}

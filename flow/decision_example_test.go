@@ -68,6 +68,52 @@ func ExampleDecision_skip() {
 	// Output: [1 3] <nil>
 }
 
+// stubborn is a broker with two messages, which delivers one again when it has failed.
+type stubborn struct {
+	waiting []string
+	open    int
+}
+
+// PullItems implements stage.ItemSource. It is called by the goroutine that works on the messages, so nothing here needs a lock.
+func (b *stubborn) PullItems(_ context.Context, dst []stage.Item[string]) (int, error) {
+	if b.open == 0 {
+		return 0, stage.ErrEnd
+	}
+	dst[0] = stage.Claimed(b.waiting[0], stage.Meta{}, b, uint64(len(b.waiting[0])))
+	b.waiting = b.waiting[1:]
+	return 1, nil
+}
+
+// Settle implements stage.Settler.
+func (b *stubborn) Settle(token uint64, o stage.Outcome) {
+	fmt.Println("message of", token, "letters: failed", o.Kind == stage.Failed)
+	if o.Kind == stage.Failed {
+		b.waiting = append(b.waiting, "ready"[:token])
+	} else {
+		b.open--
+	}
+}
+
+// Redeliver leaves it to the broker: the message fails, the others go on, and it comes again later.
+func ExampleDecision_redeliver() {
+	broker := &stubborn{waiting: []string{"ready", "re"}, open: 2}
+	calls := 0
+	err := flow.FromItems(broker).
+		ForEach(func(context.Context, string) error {
+			if calls++; calls == 1 {
+				return errBusy
+			}
+			return nil
+		}, flow.OnError(flow.Redeliver)).
+		Run(context.Background())
+	fmt.Println(calls, "calls,", err)
+	// Output:
+	// message of 5 letters: failed true
+	// message of 2 letters: failed false
+	// message of 5 letters: failed false
+	// 3 calls, <nil>
+}
+
 // Retry calls again, with a pause in between.
 func ExampleRetry() {
 	answers, err := flow.FromSlice([]string{"ready"}).

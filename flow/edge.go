@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/internal/claim"
 	"github.com/weir-go/weir/internal/engine"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
@@ -71,7 +72,7 @@ func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue
 		MaxWeight: e.MaxWeight, Weight: guardWeight(name, e.Weight, failed), Tagged: s.Tagged,
 	}
 	if e.canDrop() && (e.Dropped != nil || s.Tagged) {
-		outcome := stage.Outcome{Kind: stage.Failed, Err: ErrDropped}
+		outcome := claim.GivenBack(ErrDropped)
 		switch {
 		case e.SettleDropped != nil:
 			outcome = e.SettleDropped.outcome()

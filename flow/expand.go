@@ -20,8 +20,8 @@ import (
 //	              than that.
 //	Ends:         with upstream, behind the last call.
 //	Errors:       as for TryMap. The wait of an emit ends with fn's context, and so counts for Timeout. OnError
-//	              decides about the value: with Skip and DeadLetter what fn emitted before it failed stays emitted,
-//	              and Retry calls fn again, so that it emits the same again. A nil fn is a build error.
+//	              decides about the value: with Skip, DeadLetter and Redeliver what fn emitted before it failed stays
+//	              emitted, and Retry calls fn again, so that it emits the same again. A nil fn is a build error.
 //	Claims:       each result carries a share of its value's claim, and its metadata. The claim settles when fn has
 //	              returned and all shares are released.
 //	Cost:         one edge and one goroutine; an allocation for each call, none for a result.
@@ -35,7 +35,7 @@ func (f Flow[T]) Expand[U any](fn func(ctx context.Context, v T, emit func(U) er
 		w := b.run.NewWorker()
 		in := up.reader(b, w)
 		out := e.open(b, s.behind(b, nd, in.Stream))
-		closeLetters(b, h)
+		b.decided(nd, h, in.Stream)
 		engine.Expand(w, b.stage(nd), in, out, fn, h)
 		return out
 	}}}

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"github.com/weir-go/weir/internal/claim"
 	"github.com/weir-go/weir/internal/engine"
 	"github.com/weir-go/weir/stage"
 )
@@ -35,6 +36,7 @@ func (s *filterStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 		}
 		done, kept, failure := s.apply(dst[:n], tags)
 		clear(dst[kept:n])
+		letGo(tags, kept, done)
 		if failure != nil {
 			s.Lose(failure, n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
 			err = failure
@@ -45,7 +47,7 @@ func (s *filterStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 	}
 }
 
-// apply moves what is kept to the front.
+// apply moves what is kept to the front, tags included; the other tags are behind them.
 func (s *filterStep[T]) apply(dst []T, tags []*engine.Tag) (done, kept int, err error) {
 	defer s.Guard(&err)
 	began := s.Begin()
@@ -53,8 +55,8 @@ func (s *filterStep[T]) apply(dst []T, tags []*engine.Tag) (done, kept int, err 
 	for i, v := range dst {
 		done, kept = i, k // for a panic: counters that live in memory would make each turn wait for the last
 		keep := fn(v)
-		if tags != nil {
-			keepTag(tags, i, k, keep)
+		if keep && tags != nil {
+			tags[i], tags[k] = tags[k], tags[i]
 		}
 		if keep {
 			dst[k] = v
@@ -65,14 +67,11 @@ func (s *filterStep[T]) apply(dst []T, tags []*engine.Tag) (done, kept int, err 
 	return len(dst), k, nil
 }
 
-// keepTag moves tags[from] to tags[to], or settles it as done.
-func keepTag(tags []*engine.Tag, from, to int, keep bool) {
-	t := tags[from]
-	tags[from] = nil
-	if keep {
-		tags[to] = t
-	} else {
-		t.Release(stage.Outcome{})
+// letGo settles as done what was not kept. Those tags have changed places with kept ones, so that they are together now: to settle
+// them one by one costs twice as much.
+func letGo(tags []*engine.Tag, from, to int) {
+	if tags != nil {
+		claim.ReleaseAll(tags[from:to], stage.Outcome{})
 	}
 }
 
@@ -110,6 +109,7 @@ func (s *filterMapStep[T, U]) Pull(dst []U, tags []*engine.Tag) (int, error) {
 		}
 		done, kept, failure := s.apply(values[:n], dst, tags)
 		clear(values[:n])
+		letGo(tags, kept, done)
 		if failure != nil {
 			s.Lose(failure, n-done, engine.Cut(tags, min(done, len(tags)), min(n, len(tags))))
 			err = failure
@@ -127,8 +127,8 @@ func (s *filterMapStep[T, U]) apply(in []T, dst []U, tags []*engine.Tag) (done, 
 	for i, v := range in {
 		done, kept = i, k
 		u, keep := fn(v)
-		if tags != nil {
-			keepTag(tags, i, k, keep)
+		if keep && tags != nil {
+			tags[i], tags[k] = tags[k], tags[i]
 		}
 		if keep {
 			dst[k] = u

@@ -44,6 +44,7 @@ func source[T any](op string, opts []SourceOption, fresh bool, open func(ctx con
 			b.opened = append(b.opened, src)
 		}
 		in := engine.ReadSource(w, b.stage(n), src)
+		in.Again = in.Claims
 		if s.dropped != nil {
 			o := s.dropped.outcome()
 			in.Dropped = &o
@@ -80,6 +81,7 @@ func FromItems[T any](src stage.ItemSource[T], opts ...SourceOption) Flow[T] {
 	f.limited(src)
 	f.read = func(b *build, w *engine.Worker) engine.Input[T] {
 		in := engine.ReadItems(w, b.stage(f.node), src)
+		in.Again = true
 		if s.dropped != nil {
 			o := s.dropped.outcome()
 			in.Dropped = &o
@@ -106,6 +108,12 @@ func Open[T any](open func(ctx context.Context) (stage.Source[T], error), opts .
 		return src, err
 	})
 	f.check(open != nil, "open must not be nil")
+	read := f.read
+	f.read = func(b *build, w *engine.Worker) engine.Input[T] {
+		in := read(b, w)
+		in.Again = in.Again || !b.live // what it opens is known when it runs
+		return in
+	}
 	return Flow[T]{f}
 }
 

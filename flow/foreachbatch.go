@@ -17,8 +17,8 @@ import (
 //	Backpressure: gathers when the last call has returned.
 //	Ends:         with upstream, behind a call for the rest; gives the rest back when the run stops.
 //	Errors:       as OnError says; by default an error, a panic or a Goexit stops the run. A *stage.BatchError is
-//	              handled item by item. Any other error means the whole call: Retry repeats it whole; Skip and
-//	              DeadLetter first halve it. n < 1, n > 2147483647, maxWait < 0, a nil fn and Gather are build
+//	              handled item by item. Any other error means the whole call: Retry repeats it whole; Skip, DeadLetter
+//	              and Redeliver first halve it. n < 1, n > 2147483647, maxWait < 0, a nil fn and Gather are build
 //	              errors.
 //	Ownership:    the slice is valid until fn returns, and fn must not change it: a retry passes it again.
 //	Claims:       an item settles as done when fn has taken it.

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/stage"
 )
 
-// readings is a publisher: a device that sends as many readings as it was asked for.
+// readings is a publisher: a device that sends as many readings as it was asked for. It will do for FromPush, which asks for one
+// at least, and not while readings are delivered; the example of stagetest.TestPublisher keeps all rules.
 type readings struct {
 	left []int
 	to   stage.Subscriber[int]

@@ -20,7 +20,7 @@ type Graph struct {
 	// in hand: a chunk, a batch or group that it gathers, results that wait for their order. Elements of a slice that a
 	// FlatMap works off, and what user code keeps, are not in it.
 	Bound int
-	// Goroutines is how many the run has.
+	// Goroutines is how many the run has; behind a GroupBy the most that it can have.
 	Goroutines int
 }
 
@@ -29,7 +29,7 @@ type GraphStage struct {
 	Name    string
 	Op      string // "map"
 	Line    string // file:line that made it
-	Workers int    // goroutines that run it
+	Workers int    // goroutines that run it; for a GroupBy the most
 }
 
 // GraphEdge is one edge of a [Graph].
@@ -56,7 +56,9 @@ func (p Pipeline) Graph() Graph {
 func graphOf(r *engine.Run) Graph {
 	g := Graph{Bound: r.Bound(), Goroutines: len(r.Workers), Fused: r.Fused()}
 	for _, st := range r.Stages {
-		g.Stages = append(g.Stages, GraphStage{Name: st.Name, Op: st.Op, Line: st.At.Line(), Workers: len(st.Workers)})
+		_, groups := st.Groups()
+		g.Goroutines += groups
+		g.Stages = append(g.Stages, GraphStage{Name: st.Name, Op: st.Op, Line: st.At.Line(), Workers: len(st.Workers) + groups})
 	}
 	for _, e := range r.Edges {
 		info := e.Info()

@@ -22,7 +22,7 @@ type Inlet[T any] struct {
 	edge    Edge[T]
 	node    *node
 	queue   *queue.Queue[T]
-	waiters sync.Pool
+	waiters sync.Pool // of *putting[T]
 	closed  atomic.Bool
 	end     func()                      // at the first Close
 	failed  atomic.Pointer[func(error)] // the run's, for a panic in the Dropped hook
@@ -40,7 +40,7 @@ func NewInlet[T any](e Edge[T]) *Inlet[T] {
 	in := &Inlet[T]{edge: e, node: newNode("inlet", &s)}
 	in.node.edge = true
 	in.node.serveOnce()
-	in.waiters.New = func() any { return queue.NewWaiter() }
+	in.waiters.New = func() any { return &putting[T]{waiter: queue.NewWaiter()} }
 	e.validate(in.node)
 	if len(in.node.errs) > 0 {
 		in.closed.Store(true)
@@ -107,7 +107,7 @@ func (in *Inlet[T]) Offer(ctx context.Context, v T) (Receipt, error) {
 	wait, err := in.queue.OfferWait(v, t)
 	if err != nil {
 		if err != ErrDropped {
-			t.Release(stage.Outcome{Kind: stage.Failed, Err: err})
+			t.Release(claim.GivenBack(err))
 		}
 		return Receipt{}, in.answer(err)
 	}
@@ -140,7 +140,7 @@ func (in *Inlet[T]) put(ctx context.Context, v T, t *queue.Tag) (Receipt, error)
 		return Receipt{EstimatedWait: in.queue.EstimatedWait()}, nil
 	}
 	if err != ErrDropped {
-		t.Release(stage.Outcome{Kind: stage.Failed, Err: err})
+		t.Release(claim.GivenBack(err))
 	}
 	return Receipt{}, err
 }
@@ -149,14 +149,22 @@ func (in *Inlet[T]) putOne(ctx context.Context, v T, t *queue.Tag) error {
 	if in.edge.OnFull != Block {
 		return in.answer(in.queue.Offer(v, t))
 	}
-	w := in.waiters.Get().(*queue.Waiter)
-	defer in.waiters.Put(w)
-	values, tags := [1]T{v}, [1]*queue.Tag{t}
-	_, err := in.queue.Put(w, values[:], tags[:], ctx.Done())
+	p := in.waiters.Get().(*putting[T])
+	p.value[0], p.tag[0] = v, t
+	_, err := in.queue.Put(p.waiter, p.value[:], p.tag[:], ctx.Done())
+	*p = putting[T]{waiter: p.waiter}
+	in.waiters.Put(p)
 	if err == queue.ErrGaveUp {
 		return context.Cause(ctx)
 	}
 	return in.answer(err)
+}
+
+// putting is what a Put needs, for one after the other: a chunk of one, which would be allocated for each call, and a place to wait.
+type putting[T any] struct {
+	waiter *queue.Waiter
+	value  [1]T
+	tag    [1]*queue.Tag
 }
 
 // answer makes the queue's ends the caller's: closed, with the cause where the run has failed.

@@ -90,7 +90,7 @@ func (s *sortedStep[T]) fill(i, demand int) (more bool, err error) {
 
 // order calls what calls the user's function.
 func (s *sortedStep[T]) order(fn func()) (err error) {
-	defer s.Guard(&err)
+	defer s.GuardAll(&err)
 	s.Begin()
 	fn()
 	return nil
@@ -98,7 +98,7 @@ func (s *sortedStep[T]) order(fn func()) (err error) {
 
 // merge hands on values until dst is full or an input has no more at hand.
 func (s *sortedStep[T]) merge(dst []T, tags []*engine.Tag) (n int, err error) {
-	defer s.Guard(&err)
+	defer s.GuardAll(&err)
 	began := s.Begin()
 	for n < len(dst) {
 		port := s.ports[s.heap[0]]

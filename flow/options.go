@@ -152,7 +152,7 @@ func Gather(n int, maxWait time.Duration) SinkOption {
 	return sinkOption(func(s *settings) { s.gather = &gathering{n, maxWait} })
 }
 
-// Decision is one of the answers of [OnError]: [Stop], [Skip], [Retry], [DeadLetter], and [If].
+// Decision is one of the answers of [OnError]: [Stop], [Skip], [Redeliver], [Retry], [DeadLetter], and [If].
 type Decision interface {
 	decision() (engine.Decision, string)
 }
@@ -166,11 +166,24 @@ const (
 	Stop fixed = iota
 	// Skip lets the item go. It is counted, and settles as done.
 	Skip
+	// Redeliver lets the item fail, and the run goes on: its message is delivered again, when the source says, whose matter the
+	// backoff, the limit of attempts and dead letters are then. The item is counted as failed and settles as failed with its
+	// [stage.Error]; where its message has other parts, in another branch or of a FlatMap, they are finished, and come again as
+	// well. What comes again is no longer in the order of the input.
+	//
+	// It is a build error where a message that fails would be lost: behind plain values, an Inlet, a hub and BestEffort, behind a
+	// join of streams of which one is such, and behind [OpenAt], which can't deliver again in the same run. So it is at and behind
+	// a stage that is [NonIdempotent].
+	Redeliver
 )
 
 func (f fixed) decision() (engine.Decision, string) {
-	if f == Skip {
+	switch f {
+	case Skip:
 		return engine.Decision{Action: engine.Skip}, ""
+	case Redeliver:
+		return engine.Decision{Action: engine.Redeliver}, ""
+	case Stop:
 	}
 	return engine.Decision{Action: engine.Stop}, ""
 }
@@ -286,10 +299,10 @@ func (s settled) outcome() stage.Outcome {
 type nak time.Duration
 
 func (n nak) outcome() stage.Outcome {
-	return stage.Outcome{Kind: stage.Failed, Err: ErrDropped, Delay: time.Duration(n)}
+	return stage.Outcome{Kind: stage.Failed, GivenBack: true, Err: ErrDropped, Delay: time.Duration(n)}
 }
 
-// Nak settles a dropped message as failed, to be delivered again after delay.
+// Nak gives a dropped message back, to be delivered again after delay: it settles as failed, and is not to blame.
 func Nak(delay time.Duration) Settlement { return nak(delay) }
 
 // SettleOption is what [SettleDropped] returns.

@@ -28,7 +28,7 @@ func (f Flow[T]) Parallel[U any](n int, fn func(context.Context, T) (U, error), 
 	return Flow[U]{&pushed[U]{node: nd, write: func(b *build, e edgeSpec[U]) *engine.Link[U] {
 		in := front(b, up, nd)
 		out := e.open(b, s.behind(b, nd, in.Stream))
-		closeLetters(b, h)
+		b.decided(nd, h, in.Stream)
 		st := b.stage(nd)
 		ws := make([]*engine.Worker, clampWorkers(n))
 		for i := range ws {

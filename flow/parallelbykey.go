@@ -33,7 +33,7 @@ func (f Flow[T]) ParallelByKey[U any, K comparable](n int, key func(T) K, fn fun
 		w := b.run.NewWorker()
 		in := up.reader(b, w)
 		out := e.open(b, s.behind(b, nd, in.Stream))
-		closeLetters(b, h)
+		b.decided(nd, h, in.Stream)
 		st := b.stage(nd)
 		router := engine.NewLaneRouter(w, st, in, n, byKey(n, key))
 		for i := range n {

@@ -43,7 +43,7 @@ func (r *Run) Graph() Graph { return graphOf(r.run) }
 type Report struct {
 	Done      int64 // taken by a sink
 	Skipped   int64 // let go by OnError: with Skip, or stored as a dead letter
-	Failed    int64 // whose error stopped the run
+	Failed    int64 // whose error stops the run, or whose message OnError has delivered again with Redeliver
 	GivenBack int64 // not processed: they were inside when the run ended, or nobody wanted them
 	Dropped   int64 // by the policies of edges
 	Unknown   int64 // in the hands of code that did not return

@@ -71,7 +71,7 @@ func TestS21ClaimsOfWholeRuns(t *testing.T) {
 // S21: what an edge drops settles as its SettleDropped says, or the source's; the worst share of a message decides.
 func TestS21OutcomeOfDroppedItems(t *testing.T) {
 	want := map[string]stage.Outcome{
-		"ack": {}, "term": {Kind: stage.Terminated, Err: flow.ErrDropped}, "nak": {Kind: stage.Failed, Err: flow.ErrDropped, Delay: time.Minute},
+		"ack": {}, "term": {Kind: stage.Terminated, Err: flow.ErrDropped}, "nak": {Kind: stage.Failed, GivenBack: true, Err: flow.ErrDropped, Delay: time.Minute},
 	}
 	settlements := map[string]flow.Settlement{"ack": flow.Ack, "term": flow.Term, "nak": flow.Nak(time.Minute)}
 	for name, s := range settlements {

@@ -1,7 +1,9 @@
 package flow
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/weir-go/weir/internal/engine"
 	"github.com/weir-go/weir/stage"
@@ -9,17 +11,18 @@ import (
 
 // To pushes every item into sink, with its metadata where the sink is also a stage.ItemSink.
 //
-//	Shape:        T → ; in the goroutine of what is upstream, unless Workers or Gather bring an edge and
-//	              goroutines.
+//	Shape:        T → ; in the goroutine of what is upstream, unless Workers, Gather or a stage.PushSizer bring an
+//	              edge and goroutines.
 //	Emits:        what is there, up to 256 items at a time and single items where the sink is slow; with Gather
-//	              up to n.
+//	              up to n. A sink that is a stage.PushSizer gets what is there, up to that size, however slow it
+//	              is, and Gather goes before its wish.
 //	Backpressure: pulls when the last push has returned.
 //	Ends:         with upstream. A sink that is an io.Closer is closed once when the run has ended, and serves
 //	              one run.
 //	Errors:       as OnError says; by default an error stops the run. A *stage.BatchError is handled item by
-//	              item. Any other error means the whole push: Retry repeats it whole; Skip and DeadLetter first
-//	              halve it, so that only items that fail alone are affected. A nil sink, Workers outside of 1 to
-//	              65536, and a Gather of n < 1 or maxWait < 0 are build errors.
+//	              item. Any other error means the whole push: Retry repeats it whole; Skip, DeadLetter and
+//	              Redeliver first halve it, so that only items that fail alone are affected. A nil sink, Workers
+//	              outside of 1 to 65536, a Gather of n < 1 or maxWait < 0 and a panic in PushSize are build errors.
 //	Claims:       an item settles as done when the sink has taken it.
 func (f Flow[T]) To(sink stage.Sink[T], opts ...SinkOption) Pipeline {
 	return newSink("to", f, opts, sink, sink != nil, func(w *engine.Worker, st *engine.Stage, h engine.Handling) *engine.Outlet[T] {
@@ -62,10 +65,13 @@ func newSink[T any](op string, f Flow[T], opts []SinkOption, sink any, present b
 	n.serveOnceIfCloser(sink)
 	n.validate(sink)
 	return leafOf(n, func(b *build) {
-		closeLetters(b, h)
-		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+		g, capacity := s.gathers(b, n, sink)
+		in := inputs[T]{up: up, n: n, h: h, workers: clampWorkers(s.workers), edge: capacity}
+		last := engine.NewFinish(sink, in.workers)
+		in.each(b, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
 			out := outlet(w, st, h)
-			if g := s.gather; g != nil {
+			out.FinishWith(last)
+			if g != nil {
 				engine.DrainGroups(w, engine.NewGatherer(out.Fused, in, int64(max(g.n, 1)), nil, g.maxWait), out)
 			} else {
 				engine.Drain(w, in, out)
@@ -74,19 +80,58 @@ func newSink[T any](op string, f Flow[T], opts []SinkOption, sink any, present b
 	})
 }
 
-// eachInput makes the workers of a sink, with what each of them reads: one that is part of the chain above, or several at an edge.
-func eachInput[T any](b *build, up upstream[T], n *node, s *settings, do func(*engine.Worker, *engine.Stage, engine.Input[T])) {
-	if s.workers <= 1 && s.gather == nil {
+// gathers returns how the sink gets its items: as Gather says, or else as the sink wishes, nil for as they come; and the capacity of
+// the edge that this takes.
+func (s *settings) gathers(b *build, n *node, sink any) (g *gathering, capacity int) {
+	if s.gather != nil {
+		return s.gather, DefaultCapacity
+	}
+	workers := clampWorkers(s.workers)
+	size := min(pushSize(b, n, sink), maxCapacity/workers)
+	if size < 1 {
+		return nil, 0
+	}
+	return &gathering{size, engine.NoWait}, max(DefaultCapacity, size*workers) // each worker leaves the others their share
+}
+
+// pushSize asks the sink for its wish.
+func pushSize(b *build, n *node, sink any) (size int) {
+	s, ok := sink.(stage.PushSizer)
+	if !ok {
+		return 0
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			b.fail(n, fmt.Sprintf("PushSize panics: %v", p))
+		}
+	}()
+	return s.PushSize()
+}
+
+// inputs is what the workers of a sink read.
+type inputs[T any] struct {
+	up      upstream[T]
+	n       *node
+	h       engine.Handling
+	workers int
+	edge    int // the capacity of the edge in front; 0: a single worker is part of the chain above
+}
+
+// each makes the workers, with what each of them reads.
+func (i inputs[T]) each(b *build, do func(*engine.Worker, *engine.Stage, engine.Input[T])) {
+	if i.workers == 1 && i.edge == 0 {
 		w := b.run.NewWorker()
-		in := up.reader(b, w)
-		do(w, b.stage(n), in)
+		in := i.up.reader(b, w)
+		b.decided(i.n, i.h, in.Stream)
+		do(w, b.stage(i.n), in)
 		return
 	}
-	l := front(b, up, n)
-	st := b.stage(n)
-	for range clampWorkers(s.workers) {
+	l := frontOf(b, i.up, i.n, cmp.Or(i.edge, DefaultCapacity))
+	b.decided(i.n, i.h, l.Stream)
+	st := b.stage(i.n)
+	for range i.workers {
 		w := b.run.NewWorker()
-		if s.workers > 1 {
+		if i.workers > 1 {
 			do(w, st, engine.ShareEdge(w, l))
 		} else {
 			do(w, st, engine.ReadEdge(w, l))
@@ -108,8 +153,8 @@ func (f Flow[T]) ForEach(fn func(context.Context, T) error, opts ...SinkOption) 
 	n.check(s.gather == nil, "Gather needs To: ForEach gets one value at a time")
 	call := func(ctx context.Context, v T) (struct{}, error) { return struct{}{}, fn(ctx, v) }
 	return leafOf(n, func(b *build) {
-		closeLetters(b, h)
-		eachInput(b, up, n, s, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
+		in := inputs[T]{up: up, n: n, h: h, workers: clampWorkers(s.workers)}
+		in.each(b, func(w *engine.Worker, st *engine.Stage, in engine.Input[T]) {
 			engine.Consume(w, engine.Try(engine.NewCall(w, st, call, h), in))
 		})
 	})

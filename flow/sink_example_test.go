@@ -44,6 +44,29 @@ func ExampleFlow_To_batchError() {
 	// <nil>
 }
 
+// bulk is a sink for which each push is a round trip.
+type bulk struct{}
+
+func (bulk) PushSize() int { return 500 }
+
+func (bulk) Push(_ context.Context, names []string) error {
+	fmt.Println("one round trip for", names)
+	return nil
+}
+
+// A sink may say how many items it likes to get at a time. It gets what is there, and none is held back for more to come.
+func ExampleFlow_To_pushSize() {
+	answered := make(chan string)
+	go func() {
+		defer close(answered)
+		answered <- "Ann"
+	}()
+	fmt.Println(flow.FromChan(answered).To(bulk{}).Run(context.Background()))
+	// Output:
+	// one round trip for [Ann]
+	// <nil>
+}
+
 // outbox is a sink that writes metadata beside the value.
 type outbox struct{}
 

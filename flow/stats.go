@@ -24,10 +24,11 @@ type StageStats struct {
 	Name            string
 	Op              string
 	In, Out         int64 // items
-	Skipped, Failed int64
+	Skipped, Failed int64 // as in a Report
 
 	Busy, Idle, Backpressured float64
 	Workers                   int
+	Groups                    int // of a GroupBy: how many are open; beside Workers
 
 	source bool
 }
@@ -72,9 +73,10 @@ func (r *Run) Stats() Stats {
 	s := Stats{Elapsed: r.run.Elapsed()}
 	for _, st := range r.run.Stages {
 		sh := r.run.Shares(st)
+		groups, _ := st.Groups()
 		s.Stages = append(s.Stages, StageStats{
 			Name: st.Name, Op: st.Op, In: st.In.Load(), Out: st.Out.Load(), Skipped: st.Skipped.Load(), Failed: st.Failed.Load(),
-			Busy: sh.Busy, Idle: sh.Idle, Backpressured: sh.Backpressured, Workers: len(st.Workers),
+			Busy: sh.Busy, Idle: sh.Idle, Backpressured: sh.Backpressured, Workers: len(st.Workers), Groups: groups,
 			source: st.Kind == engine.Source,
 		})
 	}

@@ -33,6 +33,7 @@ func (n *node) handling(s *settings) engine.Handling {
 	h := engine.Handling{Decisions: s.decisions, Once: s.once}
 	if s.once {
 		n.check(!retries(s.decisions), "Retry would repeat the effect of a stage that is NonIdempotent")
+		n.check(!redelivers(s.decisions), "Redeliver would repeat the effect of a stage that is NonIdempotent")
 	}
 	if s.timeout != nil {
 		n.check(*s.timeout > 0, argument("Timeout", "> 0", *s.timeout))
@@ -44,13 +45,4 @@ func (n *node) handling(s *settings) engine.Handling {
 		}
 	}
 	return h
-}
-
-// closeLetters sees to it that the dead-letter sinks of h are closed when the run has ended.
-func closeLetters(b *build, h engine.Handling) {
-	for _, d := range h.Decisions {
-		if d.Letters != nil {
-			b.run.Closes(engine.DeadLetterPart, "dead letters", d.Letters.Sink)
-		}
-	}
 }

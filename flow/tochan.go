@@ -37,9 +37,9 @@ func (f Flow[T]) ToChan(ch chan<- T, opts ...SinkOption) Pipeline {
 		}
 	}
 	return leafOf(n, func(b *build) {
-		closeLetters(b, h)
 		w := b.run.NewWorker()
 		in := up.reader(b, w)
+		b.decided(n, h, in.Stream)
 		in.Reader = oneByOne[T]{in.Reader}
 		sent := engine.Try(engine.NewCall(w, b.stage(n), send, h), in)
 		closeCh := sync.OnceFunc(func() {

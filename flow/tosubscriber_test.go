@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir/flow"
 	"github.com/weir-go/weir/stage"
+	"github.com/weir-go/weir/stage/stagetest"
 )
 
 // client is a subscriber that notes what it hears.
@@ -113,6 +114,77 @@ func TestT7DemandDoesNotOverflow(t *testing.T) {
 	must(t, r.Wait())
 	equalSlices(t, "values", c.values(), ints(total))
 	equalSlices(t, "ends", c.ends, []error{nil})
+}
+
+// Who asks for values by a subscription can't tell a chain from any other publisher.
+func TestToSubscriberConforms(t *testing.T) {
+	for name, c := range map[string]struct {
+		final    error
+		capacity int // of an edge; an error would overtake what waits there
+	}{
+		"completes":                 {final: stage.ErrEnd},
+		"fails":                     {final: errA},
+		"completes, behind an edge": {final: stage.ErrEnd, capacity: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := func(t *testing.T, total int, begin <-chan struct{}) stage.Publisher[int] {
+				t.Helper()
+				f := upTo(total, c.final, begin)
+				if c.capacity > 0 {
+					f = f.Buffer(c.capacity, flow.Block)
+				}
+				return published(t, f)
+			}
+			stagetest.TestPublisher(t, stagetest.PublisherOptions[int]{
+				Want: ints(9), Err: c.final, Bubble: true,
+				Waiting: func(t *testing.T) (stage.Publisher[int], func()) {
+					t.Helper()
+					begin := make(chan struct{})
+					return open(t, 9, begin), func() { close(begin) }
+				},
+				Empty: func(t *testing.T) stage.Publisher[int] {
+					t.Helper()
+					return open(t, 0, nil)
+				},
+			}, func(t *testing.T) stage.Publisher[int] {
+				t.Helper()
+				return open(t, 9, nil)
+			})
+		})
+	}
+}
+
+// upTo is a flow of 0 to total-1, then final. Where begin is not nil, each run waits for it.
+func upTo(total int, final error, begin <-chan struct{}) flow.Flow[int] {
+	return flow.Open(func(context.Context) (stage.Source[int], error) {
+		next := -1
+		return stage.Func(func(ctx context.Context) (int, error) {
+			if begin != nil {
+				select {
+				case <-begin:
+				case <-ctx.Done():
+					return 0, context.Cause(ctx)
+				}
+			}
+			if next++; next >= total {
+				return 0, final
+			}
+			return next, nil
+		}), nil
+	})
+}
+
+// published makes a publisher of a flow: each subscription is a run of its own.
+func published(t *testing.T, f flow.Flow[int]) stage.Publisher[int] {
+	t.Helper()
+	return stage.PublisherFunc(func(ctx context.Context, to stage.Subscriber[int]) (stage.Subscription, error) {
+		p, sub := f.ToSubscriber(to)
+		r, err := p.Start(context.WithoutCancel(ctx))
+		if err == nil {
+			t.Cleanup(func() { _ = r.Wait() })
+		}
+		return sub, err
+	})
 }
 
 func TestToSubscriberRefusesABadRequest(t *testing.T) {

@@ -22,7 +22,7 @@ func (f Flow[T]) TryMap[U any](fn func(context.Context, T) (U, error), opts ...C
 	h := n.handling(s)
 	return Flow[U]{&fused[U]{node: n, read: func(b *build, w *engine.Worker) engine.Input[U] {
 		in := up.reader(b, w)
-		closeLetters(b, h)
+		b.decided(n, h, in.Stream)
 		out := engine.Try(engine.NewCall(w, b.stage(n), fn, h), in)
 		out.Stream = s.behind(b, n, out.Stream)
 		return out

@@ -6,5 +6,22 @@ import "github.com/weir-go/weir/internal/claim"
 // of no use to programs.
 func TagOf[T any](i Item[T]) *claim.Tag[Meta] { return i.tag }
 
+// GroupMeta returns the metadata of a group of items, see [MergeGroup], and whether any of them has some.
+func GroupMeta(tags []*claim.Tag[Meta]) (m Meta, tagged bool) {
+	var plain Meta
+	for i, t := range tags {
+		of := &plain
+		if t != nil {
+			of, tagged = &t.Meta, true
+		}
+		if i == 0 {
+			m = *of
+		} else {
+			m.join(of)
+		}
+	}
+	return m, tagged
+}
+
 // Tagged returns v with the tag t, the way back from [TagOf].
 func Tagged[T any](v T, t *claim.Tag[Meta]) Item[T] { return Item[T]{Value: v, tag: t} }

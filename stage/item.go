@@ -15,8 +15,8 @@ type Item[T any] struct {
 	hold *hold            // set by In.Keep
 }
 
-// Outcome is how an item ended: Kind, Err (why it is not Done) and Delay (for Failed: how long to wait before it comes
-// again; zero leaves that to the settler).
+// Outcome is how an item ended: Kind, Err (why it is not Done), Delay (for Failed: how long to wait before it comes
+// again; zero leaves that to the settler) and GivenBack (for Failed: nobody has processed it, the item is not to blame).
 type Outcome = claim.Outcome
 
 // OutcomeKind is the kind of an [Outcome]. The worst share of an item decides: Failed before Terminated before Done.
@@ -35,13 +35,17 @@ type Settler = claim.Settler
 
 // NewItem returns an item with metadata and no claim.
 func NewItem[T any](v T, m Meta) Item[T] {
-	return Item[T]{Value: v, tag: claim.New(m)}
+	i := Item[T]{Value: v, tag: claim.Blank[Meta](nil, 0)}
+	i.tag.Meta = m
+	return i
 }
 
 // Claimed returns an item whose outcome is reported to by, under token, when everything derived from it has left the
 // pipeline. It is for adapters; the pair of settler and token stands in for a closure per message.
 func Claimed[T any](v T, m Meta, by Settler, token uint64) Item[T] {
-	return Item[T]{Value: v, tag: claim.Claimed(m, by, token)}
+	i := Item[T]{Value: v, tag: claim.Blank[Meta](by, token)}
+	i.tag.Meta = m
+	return i
 }
 
 // Meta returns a copy of the item's metadata, the zero Meta for a plain item.

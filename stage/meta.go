@@ -12,6 +12,7 @@ type Meta struct {
 	Criticality Criticality // how late this item is refused when there is too much; Critical by default
 	Deadline    time.Time   // when the answer is worth nothing any more; the zero time is never
 	Attempt     int         // 1 for the first delivery; 0 is not known
+	Trace       string      // the trace it belongs to: a W3C traceparent, handed on as it is
 }
 
 // Criticality orders items by how long they are kept when there is too much work. The zero value is Critical.
@@ -41,21 +42,38 @@ func (c Criticality) String() string {
 
 type metaKey struct{}
 
+// metaContext is what context.WithValue would make, in one allocation instead of two: there is one for each item with metadata.
+type metaContext struct {
+	context.Context
+	meta Meta
+}
+
+func (c *metaContext) Value(key any) any {
+	if key == (metaKey{}) {
+		return &c.meta
+	}
+	return c.Context.Value(key)
+}
+
 // WithMeta returns a context that carries m, for handlers in front of an Inlet.
 func WithMeta(ctx context.Context, m Meta) context.Context {
-	return context.WithValue(ctx, metaKey{}, m)
+	return &metaContext{Context: ctx, meta: m}
 }
 
 // MetaFrom returns the metadata of the item that a user function was called for, and whether it has any.
 func MetaFrom(ctx context.Context) (Meta, bool) {
-	m, ok := ctx.Value(metaKey{}).(Meta)
-	return m, ok
+	m, ok := ctx.Value(metaKey{}).(*Meta)
+	if !ok {
+		return Meta{}, false
+	}
+	return *m, true
 }
 
-// MergePair returns the metadata of a pair made of items with a and b: the strictest class, the earliest deadline, the key
-// and identity they agree on, the highest attempt.
+// MergePair returns the metadata of a pair made of items with a and b: the strictest class, the earliest deadline, the key,
+// identity and trace they agree on, the highest attempt.
 func MergePair(a, b Meta) Meta {
-	m := merge(a, b)
+	m := a
+	m.merge(&b)
 	switch {
 	case a.Deadline.IsZero():
 		m.Deadline = b.Deadline
@@ -70,23 +88,33 @@ func MergePair(a, b Meta) Meta {
 // MergeGroup returns the metadata of a group whose members have a and b: as [MergePair], but with the latest deadline, and
 // none if one has none, so that one impatient member does not cancel all others.
 func MergeGroup(a, b Meta) Meta {
-	m := merge(a, b)
-	if !a.Deadline.IsZero() && !b.Deadline.IsZero() {
-		m.Deadline = a.Deadline
-		if b.Deadline.After(a.Deadline) {
-			m.Deadline = b.Deadline
-		}
-	}
-	return m
+	a.join(&b)
+	return a
 }
 
-func merge(a, b Meta) Meta {
-	m := Meta{Criticality: max(a.Criticality, b.Criticality), Attempt: max(a.Attempt, b.Attempt)}
-	if a.Key == b.Key {
-		m.Key = a.Key
+// join makes m the metadata of its group and one more member. It works in place, because a Batch does it for each item.
+func (m *Meta) join(b *Meta) {
+	m.merge(b)
+	switch {
+	case m.Deadline.IsZero():
+	case b.Deadline.IsZero():
+		m.Deadline = time.Time{}
+	case b.Deadline.After(m.Deadline):
+		m.Deadline = b.Deadline
 	}
-	if a.ID == b.ID {
-		m.ID = a.ID
+}
+
+// merge does what pairs and groups have in common.
+func (m *Meta) merge(b *Meta) {
+	m.Criticality = max(m.Criticality, b.Criticality)
+	m.Attempt = max(m.Attempt, b.Attempt)
+	if m.Key != b.Key {
+		m.Key = ""
 	}
-	return m
+	if m.ID != b.ID {
+		m.ID = ""
+	}
+	if m.Trace != b.Trace {
+		m.Trace = ""
+	}
 }

@@ -34,6 +34,18 @@ func TestMergedMetadata(t *testing.T) {
 			pair:  stage.Meta{Key: "k"},
 			group: stage.Meta{Key: "k"},
 		},
+		"a trace each": {
+			a:     stage.Meta{Key: "k", Trace: "1"},
+			b:     stage.Meta{Key: "k", Trace: "2"},
+			pair:  stage.Meta{Key: "k"},
+			group: stage.Meta{Key: "k"},
+		},
+		"the same trace": {
+			a:     stage.Meta{Key: "1", Trace: "t"},
+			b:     stage.Meta{Key: "2", Trace: "t"},
+			pair:  stage.Meta{Trace: "t"},
+			group: stage.Meta{Trace: "t"},
+		},
 		"two deadlines": {
 			a:     stage.Meta{Deadline: early},
 			b:     stage.Meta{Deadline: late},

@@ -17,3 +17,10 @@ type Opener interface {
 // collects more than that before it settles any, such as a large Batch without a time, would wait for ever, so it is a
 // build error. 0 is no limit.
 type InFlighter interface{ InFlight() int }
+
+// Finisher is a sink that wants to know when its stream has ended. Finish is called once, after the last Push, when everything has been
+// pushed: not when the run fails or is stopped, and not together with a Push. Its error stops the run. Close comes later, when the
+// whole run has ended.
+type Finisher interface {
+	Finish(ctx context.Context) error
+}

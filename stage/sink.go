@@ -24,6 +24,13 @@ type ItemSink[T any] interface {
 	PushItems(ctx context.Context, items []Item[T]) error
 }
 
+// PushSizer is what a [Sink] or an [ItemSink] may be as well, to say how many items it likes to get in one push when that many are
+// waiting: because each push has a cost of its own, a round trip for example. It is asked once, when a run is built. 0 or
+// less is no wish, and flow.Gather goes before a wish.
+type PushSizer interface {
+	PushSize() int
+}
+
 // SinkFunc makes a [Sink] of a function that keeps Sink's rules.
 func SinkFunc[T any](fn func(ctx context.Context, items []T) error) Sink[T] {
 	return sinkFunc[T](fn)

@@ -3,6 +3,8 @@ package stage
 import (
 	"context"
 	"iter"
+
+	"github.com/weir-go/weir/internal/claim"
 )
 
 // Stage is the escape hatch: a processor with a goroutine and a loop of its own, that sees items and not only values.
@@ -82,7 +84,7 @@ func (in *In[T]) release(o Outcome) {
 // were kept. The engine calls it when Run has returned.
 func (in *In[T]) Finish(o Outcome) int {
 	in.release(o)
-	return in.kept.releaseAll(Outcome{Kind: Failed, Err: o.Err})
+	return in.kept.releaseAll(claim.GivenBack(o.Err))
 }
 
 // Out is the output of a [Stage]. It belongs to the goroutine that runs the stage.

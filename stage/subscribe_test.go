@@ -272,16 +272,16 @@ func TestSubscribeErrors(t *testing.T) {
 
 func TestSubscribeTriesAgainWhereItsContextEnded(t *testing.T) {
 	p, calls := newByHand(), 0
+	ctx, cancel := context.WithCancel(t.Context())
 	src := stage.Subscribe(stage.PublisherFunc(func(ctx context.Context, to stage.Subscriber[int]) (stage.Subscription, error) {
 		if calls++; calls == 1 {
+			cancel() // while it subscribes
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
 		to.Complete()
 		return p, nil
 	}), 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer time.AfterFunc(time.Millisecond, cancel).Stop()
 	if err := pullErr[int](ctx, t, src); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Pull() = %v, want %v", err, context.Canceled)
 	}

@@ -5,7 +5,7 @@ package claim
 // would do the same, but its length would be that of the recursion that settles it.
 func (t *Tag[M]) Adopt(p *Tag[M]) {
 	if p != nil {
-		t.parents = append(t.parents, p)
+		t.group.parents = append(t.group.parents, p)
 		t.claimed = t.claimed || p.claimed
 	}
 }

@@ -76,6 +76,9 @@ func TestTheWorstShareDecides(t *testing.T) {
 		"terminated above done":     {[]claim.Outcome{done, terminated, done}, terminated},
 		"failed above terminated":   {[]claim.Outcome{terminated, failed, done}, failed},
 		"failed stays above":        {[]claim.Outcome{failed, terminated, done}, failed},
+		"failed by the last":        {[]claim.Outcome{done, terminated, failed}, failed},
+		"failed by the only one":    {[]claim.Outcome{failed}, failed},
+		"done in spite of an error": {[]claim.Outcome{{Err: errBoom}}, done},
 		"of two failures the first": {[]claim.Outcome{failed, {Kind: claim.Failed}}, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +159,39 @@ func TestShareIgnoresWhatIsNotPositive(t *testing.T) {
 	root.Share(-1)
 	root.Release(done)
 	l.want(t, 1, done)
+}
+
+func TestReleaseAllIsReleaseOfEach(t *testing.T) {
+	var l ledger
+	a, b, c := claim.Claimed("a", &l, 1), claim.Claimed("b", &l, 2), claim.Claimed("c", &l, 3)
+	a.Share(2)
+	b.Share(2)
+	tags := []*tag{a, a, nil, b, a, b, c}
+	claim.ReleaseAll(tags, terminated)
+	for i, left := range tags {
+		if left != nil {
+			t.Errorf("tags[%d] is still there", i)
+		}
+	}
+	l.want(t, 1, terminated)
+	l.want(t, 2)
+	l.want(t, 3, terminated)
+	b.Release(done)
+	l.want(t, 2, terminated)
+	claim.ReleaseAll[string](nil, done)
+}
+
+func TestReleasingMoreThanWasSharedPanics(t *testing.T) {
+	root := claim.New("m")
+	root.Share(1)
+	root.Release(done)
+	root.Release(done)
+	defer func() {
+		if recover() == nil {
+			t.Error("a third Release of two shares did not panic")
+		}
+	}()
+	root.Release(done)
 }
 
 func TestAReusedTagIsClean(t *testing.T) {
@@ -318,19 +354,54 @@ func churn(t *tag, o claim.Outcome) {
 	derived.Release(o)
 }
 
+// meta is as large as the metadata of items.
+type meta [11]uint64
+
+const benchItems = 4096
+
+func reportItems(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchItems, "ns/item")
+}
+
 func BenchmarkClaimToSettle(b *testing.B) {
-	const items = 4096
 	var s discard
 	b.ReportAllocs()
 	for b.Loop() {
-		for i := range uint64(items) {
-			root := claim.Claimed("m", &s, i)
+		for i := range uint64(benchItems) {
+			claim.Claimed(meta{}, &s, i).Release(done)
+		}
+	}
+	reportItems(b)
+}
+
+func BenchmarkSharedClaimToSettle(b *testing.B) {
+	var s discard
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range uint64(benchItems) {
+			root := claim.Claimed(meta{}, &s, i)
 			root.Share(1)
 			root.Release(done)
 			root.Release(done)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/items, "ns/item")
+	reportItems(b)
+}
+
+func BenchmarkGroupToSettle(b *testing.B) {
+	var s discard
+	var members [64]*claim.Tag[meta]
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range uint64(benchItems / len(members)) {
+			for j := range members {
+				members[j] = claim.Claimed(meta{}, &s, i)
+			}
+			claim.Derive(meta{}, members[:]...).Release(done)
+		}
+	}
+	reportItems(b)
 }
 
 type discard struct{}

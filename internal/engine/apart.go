@@ -61,14 +61,16 @@ func (c *Call[T, U]) apart(parts []part, err error) error {
 	ds := slices.DeleteFunc(slices.Clone(c.h.Decisions), func(d Decision) bool { return d.Action == Retry })
 	ends := make([]stage.Outcome, len(parts))
 	var lost int64
+	var stops bool
 	for i, p := range parts {
 		f := fault{calls: c.fault.calls - 1}
-		switch f.decide(c.W, ds, p.err, func() stage.DeadLetter { return c.partLetter(p) }) {
+		switch v := f.decide(c.W, ds, p.err, func() stage.DeadLetter { return c.partLetter(p) }); v {
 		case letGo:
 		case cutOff:
 			return c.W.Gone() // given back as a whole; letters that are stored will be stored again
-		case failed, again: // not again: there is no Retry
+		case comesAgain, failed, again: // not again: there is no Retry
 			lost++
+			stops = stops || v != comesAgain
 			ends[i] = stage.Outcome{Kind: stage.Failed, Err: failure(c.Stage.Name, p.err, p.tag)}
 		}
 	}
@@ -84,7 +86,7 @@ func (c *Call[T, U]) apart(parts []part, err error) error {
 		}
 	}
 	var e error
-	if lost > 0 {
+	if stops {
 		e = failure(c.Stage.Name, err, t)
 	}
 	t.Release(stage.Outcome{})

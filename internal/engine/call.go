@@ -180,10 +180,13 @@ func (c *Call[T, U]) recovered(err *error, p any) {
 		*err = Panicked(c.Stage.Name, p)
 		return
 	}
-	if len(c.h.Decisions) == 0 {
-		return // the worker reports it
+	e := &stage.Error{Stage: c.Stage.Name, Err: stage.ErrGoexit}
+	if len(c.h.Decisions) == 0 { // the worker reports it
+		_ = c.fail(e)
+		c.W.blamed = true
+		return
 	}
-	c.pending = &stage.Error{Stage: c.Stage.Name, Err: stage.ErrGoexit}
+	c.pending = e
 	c.W.resume = true
 	values, tags := c.carry.Room(c.made, c.outTags != nil)
 	copy(values, c.out[:c.made])
@@ -246,7 +249,8 @@ func (c *Call[T, U]) settle(err error) error {
 	if parts != nil {
 		ds = retries(ds)
 	}
-	switch c.fault.decide(c.W, ds, err, c.letter) {
+	v := c.fault.decide(c.W, ds, err, c.letter)
+	switch v {
 	case again:
 		return nil
 	case letGo:
@@ -257,7 +261,7 @@ func (c *Call[T, U]) settle(err error) error {
 		return nil
 	case cutOff:
 		return c.W.Gone()
-	case failed:
+	case comesAgain, failed:
 	}
 	if c.W.unwanted() {
 		return ErrLeft
@@ -265,8 +269,18 @@ func (c *Call[T, U]) settle(err error) error {
 	if parts != nil {
 		return c.apart(parts, err)
 	}
+	e := c.fail(err)
+	if v == comesAgain {
+		return nil
+	}
+	return e
+}
+
+// fail ends in[at], which has failed with err. It returns the error of the stage.
+func (c *Call[T, U]) fail(err error) error {
 	c.Stage.Failed.Add(1)
 	c.W.run.report.failed.Add(1)
+	tag := c.tag()
 	e := failure(c.Stage.Name, err, tag)
 	tag.Release(stage.Outcome{Kind: stage.Failed, Err: e})
 	c.forget()

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/weir-go/weir/internal/claim"
+	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
 )
 
@@ -14,6 +17,7 @@ type custom[A, B any] struct {
 	out *Link[B]
 	run stage.Stage[A, B]
 
+	ahead  int // the most items taken at a time
 	buf    Buffer[A]
 	values []A // taken, not yet handed to the stage
 	tags   []*Tag
@@ -22,7 +26,7 @@ type custom[A, B any] struct {
 
 // Custom makes w run the stage between the edge it reads from and the one behind it.
 func Custom[A, B any](w *Worker, st *Stage, in *Link[A], out *Link[B], user stage.Stage[A, B]) {
-	c := &custom[A, B]{in: ReadEdge(w, in), out: out, run: user}
+	c := &custom[A, B]{in: ReadEdge(w, in), out: out, run: user, ahead: sharedChunk}
 	c.Fused = NewFused(w, st)
 	out.Feed(w)
 	w.Body(c.body, c.leave)
@@ -35,6 +39,7 @@ func (c *custom[A, B]) body() error {
 	defer func() {
 		if !finished {
 			in.Finish(outcome)
+			c.W.blamed = true
 		}
 	}()
 	err := c.call(in)
@@ -44,7 +49,7 @@ func (c *custom[A, B]) body() error {
 	}
 	outcome = stage.Outcome{}
 	if err != nil {
-		outcome = stage.Outcome{Kind: stage.Failed, Err: err}
+		outcome = c.failed(err)
 	}
 	kept := in.Finish(outcome)
 	switch {
@@ -56,6 +61,18 @@ func (c *custom[A, B]) body() error {
 		return &stage.Error{Stage: c.Stage.Name, Err: fmt.Errorf("it returned holding %d items", kept)}
 	}
 	return stage.ErrEnd
+}
+
+// failed is how the item ends that the stage had when it returned err.
+func (c *custom[A, B]) failed(err error) stage.Outcome {
+	gone := c.W.Gone()
+	switch {
+	case gone == ErrLeft, errors.Is(err, ErrLeft):
+		return claim.GivenBack(ErrLeft)
+	case gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Canceled)):
+		return claim.GivenBack(gone)
+	}
+	return stage.Outcome{Kind: stage.Failed, Err: err}
 }
 
 // call runs the user's code.
@@ -75,7 +92,7 @@ func (c *custom[A, B]) next(ctx context.Context) (stage.Item[A], error) {
 		if c.end != nil {
 			return none, c.end
 		}
-		values, tags := c.buf.Room(sharedChunk, c.in.Tagged)
+		values, tags := c.buf.Room(c.ahead, c.in.Tagged)
 		n, err := c.in.Pull(values, tags)
 		c.values, c.tags, c.end = values[:n], Cut(tags, 0, min(n, len(tags))), err
 		if n == 0 {
@@ -96,14 +113,15 @@ func (c *custom[A, B]) next(ctx context.Context) (stage.Item[A], error) {
 // emit puts one item into the edge behind the stage.
 func (c *custom[A, B]) emit(ctx context.Context, it stage.Item[B]) error {
 	values, tags := [1]B{it.Value}, [1]*Tag{stage.TagOf(it)}
-	cause := stage.ErrGoexit // of the edge's user code, where Put does not return
+	outcome := stage.Outcome{Kind: stage.Failed, Err: stage.ErrGoexit} // in the edge's user code, where Put does not return
 	defer func() {
 		if c.W.Out.Took == 0 {
-			tags[0].Release(stage.Outcome{Kind: stage.Failed, Err: cause})
+			tags[0].Release(outcome)
 		}
 	}()
 	took, err := c.out.Put(c.W.Out, values[:], plain(tags[:], c.out.Tagged), ctx.Done())
-	if cause = err; took == 0 {
+	if took == 0 {
+		outcome = refused(err)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -111,6 +129,14 @@ func (c *custom[A, B]) emit(ctx context.Context, it stage.Item[B]) error {
 	}
 	c.Stage.Count(0, 1)
 	return nil
+}
+
+// refused is how an item ends that an edge did not take because of err.
+func refused(err error) stage.Outcome {
+	if errors.Is(err, queue.ErrWeight) {
+		return stage.Outcome{Kind: stage.Failed, Err: err}
+	}
+	return claim.GivenBack(err)
 }
 
 func (c *custom[A, B]) leave() {

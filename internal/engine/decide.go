@@ -20,7 +20,11 @@ const (
 	Skip                     // let the item go; it settles as done and is counted
 	Retry                    // call again after a while, some times
 	DeadLetter               // store it elsewhere
+	Redeliver                // let it fail, for its source to deliver it again
 )
+
+// goesOn reports whether the run goes on without the item.
+func (a Action) goesOn() bool { return a == Skip || a == DeadLetter || a == Redeliver }
 
 // Decision says what becomes of an item whose call failed.
 type Decision struct {
@@ -67,10 +71,11 @@ func (l *Letters) store(ctx context.Context, d stage.DeadLetter) (err error) {
 type verdict uint8
 
 const (
-	again  verdict = iota // call again
-	letGo                 // skipped or stored elsewhere
-	failed                // stop
-	cutOff                // undecided: the worker is to end
+	again      verdict = iota // call again
+	letGo                     // skipped or stored elsewhere
+	comesAgain                // failed, and the run goes on
+	failed                    // stop
+	cutOff                    // undecided: the worker is to end
 )
 
 // fault is the state of one failing call: which decisions were tried, and how often. It outlives the goroutine that user code
@@ -95,6 +100,8 @@ func (f *fault) decide(w *Worker, ds []Decision, err error, letter func() stage.
 			return failed
 		case Skip:
 			return letGo
+		case Redeliver:
+			return comesAgain
 		case Retry:
 			if f.retry(w, d, err) {
 				return again

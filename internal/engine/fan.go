@@ -109,6 +109,7 @@ func (f *Fan[T]) put(values []T, tags []*Tag) (err error) {
 			share(tags[min(took, len(tags)):], stage.Outcome{})
 			f.drop(i)
 		} else if err != nil {
+			f.W.suspect(err)
 			return edgeError(f.W, err)
 		}
 	}
@@ -118,10 +119,10 @@ func (f *Fan[T]) put(values []T, tags []*Tag) (err error) {
 
 // abort gives back the shares of branch i from what its edge took on, those of the branches behind it, and the fan's own.
 func (f *Fan[T]) abort(cause error, i, n int, tags []*Tag) {
-	if cause == nil {
-		cause = f.W.Cause()
+	if cause == nil { // user code of the edge's, about one of them
+		cause, f.W.doubt = f.W.Cause(), true
 	}
-	o := stage.Outcome{Kind: stage.Failed, Err: cause}
+	o := f.W.givenBack(false, cause)
 	took := f.W.Out.Took
 	share(tags[min(took, len(tags)):], o)
 	for _, l := range f.links[i+1:] {

@@ -9,6 +9,9 @@ import (
 	"github.com/weir-go/weir/stage"
 )
 
+// NoWait makes a Gatherer take what is there, and wait for no more.
+const NoWait time.Duration = -1
+
 // Gatherer collects items from an edge until it has enough of them, or the first has waited long enough. Enough is a number of
 // items, or a weight.
 type Gatherer[T any] struct {
@@ -19,6 +22,7 @@ type Gatherer[T any] struct {
 	weight  func(T) int64
 	maxWait time.Duration
 	timer   *time.Timer
+	past    chan time.Time // closed, a time that is up; nil unless NoWait
 
 	buf   Buffer[T]
 	size  int   // of buf that is in use
@@ -30,10 +34,14 @@ type Gatherer[T any] struct {
 	end   error
 }
 
-// NewGatherer returns a Gatherer of up to most items, for at most maxWait; 0 is no limit in time. With weight, most is the sum
-// of the items' weights, each at least 1. in is the head at an edge.
+// NewGatherer returns a Gatherer of up to most items, for at most maxWait, which may be NoWait; 0 is no limit in time. With weight,
+// most is the sum of the items' weights, each at least 1. in is the head at an edge.
 func NewGatherer[T any](f Fused, in Input[T], most int64, weight func(T) int64, maxWait time.Duration) *Gatherer[T] {
 	g := &Gatherer[T]{Fused: f, in: in, timed: in.Reader.(TimedReader[T]), most: most, weight: weight, maxWait: maxWait}
+	if maxWait < 0 {
+		g.past = make(chan time.Time)
+		close(g.past)
+	}
 	f.W.Hold(int(min(most, int64(1)<<31)))
 	return g
 }
@@ -44,13 +52,23 @@ func (g *Gatherer[T]) Collect() ([]T, []*Tag, error) {
 	if !full && g.n == 0 && g.end == nil {
 		full = g.fill(nil)
 	}
-	if !full && g.end == nil {
+	switch {
+	case full || g.end != nil:
+	case g.maxWait < 0:
+		g.rest()
+	default:
 		g.wait()
 	}
 	if g.end != nil && (g.end != stage.ErrEnd || g.n == 0) {
 		return nil, nil, g.end
 	}
 	return g.buf.Values[:g.cut], Cut(g.buf.Tags, 0, min(g.cut, len(g.buf.Tags))), nil
+}
+
+// rest adds to the group as long as there may be more than its buffer had room for.
+func (g *Gatherer[T]) rest() {
+	for g.n == g.size && !g.fill(g.past) {
+	}
 }
 
 // wait adds to the group until it is complete or its time is up.
@@ -99,7 +117,11 @@ func (g *Gatherer[T]) group() bool {
 	}
 	for g.cut < g.n && g.end == nil {
 		w := g.weigh(g.buf.Values[g.cut])
-		if g.end != nil || g.cut > 0 && w > g.most-g.total {
+		if g.end != nil {
+			g.lose()
+			return true
+		}
+		if g.cut > 0 && w > g.most-g.total {
 			return true
 		}
 		g.total += w
@@ -116,6 +138,17 @@ func (g *Gatherer[T]) weigh(v T) (w int64) {
 		g.end = &stage.Error{Stage: g.Stage.Name, Err: fmt.Errorf("weight must be >= 0, got %d", w)}
 	}
 	return max(w, 1)
+}
+
+// lose ends the item that could not be weighed.
+func (g *Gatherer[T]) lose() {
+	g.Lose(g.end, 1, Cut(g.buf.Tags, min(g.cut, len(g.buf.Tags)), min(g.cut+1, len(g.buf.Tags))))
+	g.n--
+	copy(g.buf.Values[g.cut:], g.buf.Values[g.cut+1:g.n+1])
+	if g.buf.Tags != nil {
+		copy(g.buf.Tags[g.cut:], g.buf.Tags[g.cut+1:g.n+1])
+		g.buf.Tags[g.n] = nil
+	}
 }
 
 // grow makes the buffer larger when it is full.

@@ -212,13 +212,13 @@ func (t *hubTail[T]) put(values []T, tags []*Tag) (err error) {
 
 // giveUp gives back the shares of member i from what its edge took on, those of the members behind it, and the hub's own.
 func (t *hubTail[T]) giveUp(cause error, i, n int, tags []*Tag) {
-	if cause == nil {
-		cause = t.W.Cause()
+	if cause == nil { // user code of a member's edge, about one of them
+		cause, t.W.doubt = t.W.Cause(), true
 	}
 	if cause == stage.ErrEnd {
 		cause = errDrain
 	}
-	o := stage.Outcome{Kind: stage.Failed, Err: cause}
+	o := t.W.givenBack(false, cause)
 	if i >= 0 {
 		share(tags[min(t.W.Out.Took, len(tags)):], o)
 		for range t.now[i+1:] {

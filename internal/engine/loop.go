@@ -32,6 +32,7 @@ func (l *Loop[T]) Range(yield func(T) bool) (more bool) {
 	}
 	err := stage.ErrGoexit
 	defer func() {
+		l.w.doubt = l.w.doubt || err == stage.ErrGoexit && tag[0] == nil && !l.w.blamed //nolint:errorlint // its own, not one that was pulled
 		tag[0].Release(stage.Outcome{Kind: stage.Failed, Err: err})
 		l.w.run.Finish(l.w, err)
 		if !more {
@@ -63,6 +64,7 @@ func (l *Loop[T]) pull(dst []T, tags []*Tag) (n int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			n, err = 0, l.w.failure(&stage.PanicError{Value: p}, debug.Stack())
+			l.w.doubt = true
 		}
 	}()
 	return l.in.Pull(dst, tags)

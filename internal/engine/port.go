@@ -6,7 +6,6 @@ import (
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/queue"
-	"github.com/weir-go/weir/stage"
 )
 
 // portChunk is the most items that a worker with several inputs takes from one of them at a time.
@@ -86,13 +85,8 @@ func (p *Port[T]) Drop(n int) {
 // Leave gives back what is at hand and leaves the edge.
 func (p *Port[T]) Leave() {
 	if n := len(p.Values); n > 0 {
-		cause := p.w.Cause()
-		o := stage.Outcome{Kind: stage.Failed, Err: cause}
-		if p.Branch {
-			o = LeftEarly(cause)
-		}
 		p.w.run.report.givenBack.Add(int64(n))
-		release(p.Tags, o)
+		release(p.Tags, p.w.givenBack(p.Branch, p.w.Cause()))
 		p.Drop(n)
 	}
 	p.quit()

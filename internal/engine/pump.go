@@ -86,14 +86,19 @@ func plain(tags []*Tag, tagged bool) []*Tag {
 func put[T any](w *Worker, l *Link[T], values []T, tags []*Tag) (err error) {
 	defer func() {
 		took := w.Out.Took
+		w.doubt = w.doubt || err == nil && took < len(values) // it was the weight of one of them
 		w.giveBack(err, len(values)-took, Cut(tags, min(took, len(tags)), len(tags)))
 		Clear(values, tags)
 	}()
 	if _, err = l.Put(w.Out, values, tags, nil); err != nil {
+		w.suspect(err)
 		err = edgeError(w, err)
 	}
 	return err
 }
+
+// suspect notes that an edge has refused the worker's items because of the weight of one of them.
+func (w *Worker) suspect(err error) { w.doubt = w.doubt || errors.Is(err, queue.ErrWeight) }
 
 // edgeError makes an edge's refusal an error of the stage that met it. Everything else is the end of the edge, which the engine
 // knows; a worker that is to end anyway ends for its own reason.

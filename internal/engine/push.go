@@ -17,6 +17,8 @@ type Outlet[T any] struct {
 	h     Handling
 	buf   []stage.Item[T]
 
+	finish *Finish // nil where the sink does not want to know of the end
+
 	values []T // the chunk
 	tags   []*Tag
 	todo   []span // parts of it still to be pushed, the next one last
@@ -82,15 +84,26 @@ func (o *Outlet[T]) push(s *span) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = Panicked(o.Stage.Name, p)
-		} else if !returned && len(o.h.Decisions) > 0 {
-			s.err = &stage.Error{Stage: o.Stage.Name, Err: stage.ErrGoexit}
-			o.W.resume = true
+		} else if !returned {
+			o.goexit(s)
 		}
 		o.End(began, 0, 0)
 	}()
 	err = o.call(o.values[s.from:s.to], Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
 	returned = true
 	return err
+}
+
+// goexit records that the push of a part has ended the goroutine: for the one that goes on, or for the worker to report.
+func (o *Outlet[T]) goexit(s *span) {
+	e := &stage.Error{Stage: o.Stage.Name, Err: stage.ErrGoexit}
+	if len(o.h.Decisions) == 0 {
+		_ = o.fail(s, e)
+		o.W.blamed = true
+		return
+	}
+	s.err = e
+	o.W.resume = true
 }
 
 func (o *Outlet[T]) call(values []T, tags []*Tag) error {
@@ -151,6 +164,9 @@ func (o *Outlet[T]) settle(s *span, err error) error {
 		ds = retries(ds)
 	}
 	switch s.fault.decide(o.W, ds, itemError(err), func() stage.DeadLetter { return o.letter(s.from) }) {
+	case comesAgain:
+		_ = o.fail(s, err)
+		return nil
 	case again:
 		return nil
 	case letGo:
@@ -179,8 +195,15 @@ func (o *Outlet[T]) letGo(s *span) {
 	o.todo = o.todo[:len(o.todo)-1]
 }
 
-// fail ends the run: the items of the part have failed, the rest of the chunk is given back by GiveBack.
+// fail ends a part, the next one, whose items have failed with err. It returns the error of the stage.
 func (o *Outlet[T]) fail(s *span, err error) error {
+	e := o.lose(s, err)
+	o.todo = o.todo[:len(o.todo)-1]
+	return e
+}
+
+// lose ends the items of a part, which have failed with err.
+func (o *Outlet[T]) lose(s *span, err error) error {
 	n := s.to - s.from
 	o.Stage.Failed.Add(int64(n))
 	o.W.run.report.failed.Add(int64(n))
@@ -190,14 +213,13 @@ func (o *Outlet[T]) fail(s *span, err error) error {
 	}
 	e := failure(o.Stage.Name, itemError(err), t)
 	o.forget(s.from, s.to, stage.Outcome{Kind: stage.Failed, Err: e})
-	o.todo = o.todo[:len(o.todo)-1]
 	return e
 }
 
 // retries returns the decisions that apply to a whole push: those before the first that would let items go.
 func retries(ds []Decision) []Decision {
 	for i := range ds {
-		if ds[i].Action == Skip || ds[i].Action == DeadLetter {
+		if ds[i].Action.goesOn() {
 			return ds[:i]
 		}
 	}
@@ -214,7 +236,7 @@ func lenient(ds []Decision, err error) bool {
 		if d.Action == Stop {
 			return false
 		}
-		if d.Action == Skip || d.Action == DeadLetter {
+		if d.Action.goesOn() {
 			return true
 		}
 	}
@@ -271,9 +293,14 @@ func (o *Outlet[T]) letter(i int) stage.DeadLetter {
 	return d
 }
 
-// GiveBack gives back what was not pushed.
+// GiveBack gives back what was not pushed. What the sink has refused has failed where there is no decision to ask.
 func (o *Outlet[T]) GiveBack() {
-	for _, s := range o.todo {
+	for i := range o.todo {
+		s := &o.todo[i]
+		if s.err != nil && len(o.h.Decisions) == 0 {
+			_ = o.lose(s, s.err)
+			continue
+		}
 		o.W.giveBack(nil, s.to-s.from, Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
 	}
 	o.todo = o.todo[:0]

@@ -33,6 +33,7 @@ type TimedReader[T any] interface {
 type Stream struct {
 	Tagged  bool           // items may have tags
 	Claims  bool           // somebody wants to know how they end
+	Again   bool           // an item that fails comes again in the same run
 	Bounded bool           // a Take limits how many there are
 	Branch  bool           // it is a branch of a fan-out: what it holds when it leaves early is done, others have it too
 	Effect  string         // the stage in front whose effect must not be repeated; "": none
@@ -83,15 +84,26 @@ func (f *Fused) Guard(err *error) {
 	}
 }
 
+// GuardAll is [Fused.Guard] for code that is about several items, any of which may be to blame.
+func (f *Fused) GuardAll(err *error) {
+	if p := recover(); p != nil {
+		*err = Panicked(f.Stage.Name, p)
+		f.W.doubt = true
+	}
+}
+
 // GiveBack releases the tags of n items that nobody has processed, and counts them.
 func (f *Fused) GiveBack(n int, tags []*Tag) { f.W.giveBack(nil, n, tags) }
 
-// Lose ends n items at the first of which user code failed with err: that one has failed, the others are given back.
+// Lose ends n items at the first of which user code failed with err: that one has failed, the others are given back. Where there
+// are more tags than items, the first item has more than one.
 func (f *Fused) Lose(err error, n int, tags []*Tag) {
 	f.Stage.Failed.Add(1)
 	f.W.run.report.failed.Add(1)
 	f.W.run.report.givenBack.Add(int64(n - 1))
-	release(tags, stage.Outcome{Kind: stage.Failed, Err: err})
+	first := max(len(tags)-n+1, 0)
+	release(tags[:first], stage.Outcome{Kind: stage.Failed, Err: err})
+	release(tags[first:], f.W.givenBack(false, err))
 }
 
 // Buffer is a step's own room for values and tags, made as large as it was ever asked for.
@@ -145,6 +157,7 @@ func Cut(tags []*Tag, from, to int) []*Tag {
 func (s Stream) Or(o Stream) Stream {
 	s.Tagged = s.Tagged || o.Tagged
 	s.Claims = s.Claims || o.Claims
+	s.Again = s.Again && o.Again
 	s.Bounded = s.Bounded && o.Bounded
 	s.Branch = false
 	s.Effect = cmp.Or(s.Effect, o.Effect)

@@ -50,6 +50,10 @@ func (r *Run) Shares(st *Stage) Shares {
 			busy += working * w.part(st)
 		}
 	}
+	if st.crew != nil {
+		life, working, waited := st.crew.times(now)
+		total, busy, blocked = total+life, busy+working, blocked+waited
+	}
 	if total <= 0 {
 		return Shares{Idle: 1}
 	}

@@ -168,6 +168,7 @@ func (r *Router[T]) put(values []T, tags []*Tag) (err error) {
 	defer func() {
 		if from < len(values) {
 			from += r.W.Out.Took
+			r.W.doubt = r.W.doubt || err == nil && from < len(values) // it was the weight of one of them
 			r.W.giveBack(err, len(values)-from, Cut(tags, min(from, len(tags)), len(tags)))
 		}
 		Clear(values, tags)
@@ -194,6 +195,7 @@ func (r *Router[T]) hand(i int, values []T, tags []*Tag) error {
 		case err == nil:
 			return nil
 		case err != queue.ErrLeft || r.lanes:
+			r.W.suspect(err)
 			return edgeError(r.W, err)
 		}
 		r.drop(i)

@@ -27,7 +27,7 @@ func (t *sinkTail[T]) run() error {
 			}
 		}
 		if t.end != nil {
-			return t.end
+			return t.out.finished(t.end)
 		}
 		values, tags := t.buf.room(maxChunk)
 		n, err := t.in.Pull(values, tags)
@@ -64,7 +64,7 @@ func (t *gatherTail[T]) run() error {
 		}
 		values, tags, err := t.in.Collect()
 		if err != nil {
-			return err
+			return t.out.finished(err)
 		}
 		t.out.Load(values, tags)
 		t.loaded = true

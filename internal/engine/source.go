@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/weir-go/weir/internal/claim"
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
@@ -150,7 +151,7 @@ func (h *sourceHead[T]) late(dst []T, tags []*Tag, n int, err error) (int, error
 	}
 	h.W.run.report.givenBack.Add(int64(n))
 	for i := range n {
-		tags[i].Release(stage.Outcome{Kind: stage.Failed, Err: errDrain})
+		tags[i].Release(claim.GivenBack(errDrain))
 	}
 	Clear(dst[:n], tags[:n])
 	if err == nil {

@@ -25,9 +25,10 @@ type Stage struct {
 
 	In, Out atomic.Int64 // items
 	Skipped atomic.Int64 // let go by a decision
-	Failed  atomic.Int64 // that ended the run, or became dead letters
+	Failed  atomic.Int64 // that ended the run, or are to be delivered again
 
 	Workers []*Worker // that run it
+	crew    crew      // goroutines of it that come and go; nil: there are none
 	sampled atomic.Int64
 	pulling bool            // its time is the time spent in its source
 	pulls   clock.Stopwatch // that time; a source has one worker

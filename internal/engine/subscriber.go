@@ -65,11 +65,13 @@ func (c *Credit) ring() {
 	}
 }
 
-// over ends the account: both methods do nothing from now on.
-func (c *Credit) over() {
+// over ends the account: both methods do nothing from now on. It reports whether that was so before.
+func (c *Credit) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.cancelled
 	c.cancelled, c.w = true, nil
+	return before
 }
 
 // state returns the credit, at most limit, and whether it was cancelled, or what is wrong.
@@ -228,7 +230,7 @@ func (t *subscriberTail[T]) drop(n int) {
 
 // call calls the subscriber.
 func (t *subscriberTail[T]) call(n int) (took int, err error) {
-	defer t.Guard(&err)
+	defer t.GuardAll(&err)
 	took = t.to.Deliver(t.values[:n]...)
 	if took < 0 || took > n {
 		return 0, &stage.Error{Stage: t.Stage.Name, Err: fmt.Errorf("Deliver returned %d for %d values", took, n)}
@@ -238,9 +240,7 @@ func (t *subscriberTail[T]) call(n int) (took int, err error) {
 
 // tell tells the subscriber how the stream ended, unless it has cancelled. It returns the error of a subscriber that panics.
 func (t *subscriberTail[T]) tell(end error) (err error) {
-	_, cancelled, _ := t.credit.state(0)
-	t.credit.over()
-	if cancelled || t.told {
+	if t.credit.over() || t.told {
 		return nil
 	}
 	t.told = true

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-go/weir/internal/claim"
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
@@ -52,6 +53,8 @@ type Worker struct {
 	opens   []func()     // called when the run starts, before any goroutine
 	inHand  atomic.Int64 // items of the last chunk
 	resume  bool         // a Goexit was recorded, go on in a new goroutine
+	blamed  bool         // a Goexit was recorded, the item has failed
+	doubt   bool         // one of the items in its hands is to blame, and nobody knows which
 	ending  sync.Once
 }
 
@@ -136,14 +139,17 @@ func (w *Worker) main() {
 		switch p := recover(); {
 		case p != nil: // not in user code that a step guards
 			err = w.failure(&stage.PanicError{Value: p}, debug.Stack())
+			w.doubt = true
 		case !finished && w.resume:
 			w.resume = false
 			go w.main()
 			return
 		case !finished && errors.Is(w.Gone(), stage.ErrGoexit):
 			err = w.Gone() // a hook's, which is known already
+			w.doubt = !w.blamed
 		case !finished:
 			err = w.failure(stage.ErrGoexit, nil)
+			w.doubt = !w.blamed
 		}
 		w.finish(err)
 		w.run.workers.Done()
@@ -206,11 +212,18 @@ func (w *Worker) giveBack(cause error, n int, tags []*Tag) {
 	if cause == nil {
 		cause = w.Cause()
 	}
-	if w.branch {
-		release(tags, LeftEarly(cause))
-	} else {
-		release(tags, stage.Outcome{Kind: stage.Failed, Err: cause})
+	release(tags, w.givenBack(w.branch, cause))
+}
+
+// givenBack is how an item ends, of a branch or not, that the worker gives back because of cause. Where one of them is to blame and
+// nobody knows which, none is cleared of it: it might come again for ever.
+func (w *Worker) givenBack(branch bool, cause error) stage.Outcome {
+	o := claim.GivenBack(cause)
+	if branch {
+		o = LeftEarly(cause)
 	}
+	o.GivenBack = o.GivenBack && !w.doubt
+	return o
 }
 
 // LeftEarly is how a branch of a fan-out ends what it holds: where it has left because it wants no more, that is done, so
@@ -219,7 +232,7 @@ func LeftEarly(cause error) stage.Outcome {
 	if cause == ErrLeft {
 		return stage.Outcome{}
 	}
-	return stage.Outcome{Kind: stage.Failed, Err: cause}
+	return claim.GivenBack(cause)
 }
 
 // Cause says why items are given back.
@@ -231,9 +244,4 @@ func (w *Worker) Cause() error {
 }
 
 // release ends items with o.
-func release(tags []*Tag, o stage.Outcome) {
-	for i, t := range tags {
-		tags[i] = nil
-		t.Release(o)
-	}
-}
+func release(tags []*Tag, o stage.Outcome) { claim.ReleaseAll(tags, o) }

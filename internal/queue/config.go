@@ -71,7 +71,7 @@ type Config[T any] struct {
 	Dropped   func(v T, t *Tag, why Reason)       // takes over the tag; nil: just counted, for plain queues
 	Fair      bool                                // a consumer takes at most its share of what waits; see ShareOut
 	Tagged    bool                                // values come with tags
-	Left      func(cause error) (o stage.Outcome) // how waiting items settle when the last consumer leaves; nil: as failed
+	Left      func(cause error) (o stage.Outcome) // how waiting items settle when the last consumer leaves; nil: as given back
 }
 
 var (

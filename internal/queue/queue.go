@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/claim"
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/histogram"
 	"github.com/weir-go/weir/stage"
@@ -157,7 +158,7 @@ func (q *Queue[T]) giveBack(end, cause error) {
 	q.weights.drop(q.weights.n)
 	q.marks.drop(q.marks.n)
 	q.mu.Unlock()
-	outcome := stage.Outcome{Kind: stage.Failed, Err: cause}
+	outcome := claim.GivenBack(cause)
 	if q.cfg.Left != nil {
 		outcome = q.cfg.Left(cause)
 	}

@@ -346,7 +346,7 @@ func TestWhatWaitsIsGivenBackWithTheOutcomeThatLeftSays(t *testing.T) {
 		left func(error) stage.Outcome
 		want stage.Outcome
 	}{
-		{nil, stage.Outcome{Kind: stage.Failed, Err: errLeft}},
+		{nil, stage.Outcome{Kind: stage.Failed, GivenBack: true, Err: errLeft}},
 		{func(error) stage.Outcome { return stage.Outcome{} }, stage.Outcome{}},
 	} {
 		cfg.Left = c.left
