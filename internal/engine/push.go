@@ -148,12 +148,12 @@ func (o *Outlet[T]) forget(from, to int, outcome stage.Outcome) {
 
 // settle decides about a part whose push failed. It returns the error that ends the run.
 func (o *Outlet[T]) settle(s *span, err error) error {
-	if gone := o.W.Gone(); gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Canceled)) {
-		return gone
-	}
 	whole := s.to-s.from > 1
 	if bad, ok := errors.AsType[*stage.BatchError](err); ok && whole && o.apart(s, bad) {
-		return nil
+		return nil // also in a push that was cut off: what it has stored is done
+	}
+	if gone := o.cutOff(err); gone != nil {
+		return gone
 	}
 	if whole && s.split {
 		o.halve(s)
@@ -184,6 +184,14 @@ func (o *Outlet[T]) settle(s *span, err error) error {
 		return nil
 	}
 	return o.fail(s, err)
+}
+
+// cutOff returns why the worker is to end, if that is what a push has failed with, and nil otherwise.
+func (o *Outlet[T]) cutOff(err error) error {
+	if gone := o.W.Gone(); gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Canceled)) {
+		return gone
+	}
+	return nil
 }
 
 // letGo ends a part, a single item, that a decision has dealt with.
@@ -297,7 +305,7 @@ func (o *Outlet[T]) letter(i int) stage.DeadLetter {
 func (o *Outlet[T]) GiveBack() {
 	for i := range o.todo {
 		s := &o.todo[i]
-		if s.err != nil && len(o.h.Decisions) == 0 {
+		if s.err != nil && len(o.h.Decisions) == 0 && o.cutOff(s.err) == nil {
 			_ = o.lose(s, s.err)
 			continue
 		}
