@@ -70,7 +70,7 @@ type EdgeSink[T any] struct {
 func DurableIn[T any](in Sender, c Codec[T], o DurableOptions) *EdgeSink[T] {
 	s := NewSink(in, c, SinkOptions[T]{Subject: func(T) string { return o.Subject }, OnFull: o.OnFull})
 	if o.Subject == "" {
-		s.wrong = append(s.wrong, errors.New("Subject must be set"))
+		s.wrong = append(s.wrong, errors.New("the edge needs a Subject"))
 	}
 	if o.ExactlyOnce {
 		s.identify = newSiblings(o.name()).identify

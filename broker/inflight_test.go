@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestATokenNamesOneDeliveryOnce(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				n++
-				id := fmt.Sprint(n)
+				id := strconv.Itoa(n)
 				token := table.Put(broker.Delivery{ID: id})
 				if _, ok := live[token]; ok || dead[token] {
 					t.Fatalf("token %d is given a second time", token)

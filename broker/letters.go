@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -173,9 +174,7 @@ func (d *letter) hops() int {
 // was stored without anybody knowing it is not stored twice.
 func (l *letters) message(d letter, hops int) Message {
 	h := make(Header, len(d.Header)+6)
-	for name, values := range d.Header {
-		h[name] = values
-	}
+	maps.Copy(h, d.Header)
 	h.Set(HeaderDeadReason, d.reason)
 	h.Set(HeaderDeadSubject, d.Subject)
 	h.Set(HeaderDeadAttempt, strconv.Itoa(d.Attempt))

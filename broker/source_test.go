@@ -79,8 +79,8 @@ func TestAFailureComesAgainLaterEachTime(t *testing.T) {
 			return call < 6
 		}}
 		run(t, broker.NewSource(d, text, broker.SourceOptions{}), c)
-		for i, want := range []time.Duration{100, 200, 400, 800, 1600} {
-			want *= time.Millisecond
+		for i, ms := range []int{100, 200, 400, 800, 1600} {
+			want := time.Duration(ms) * time.Millisecond
 			if pause := at[i+1] - at[i]; pause < want/2 || pause > want {
 				t.Errorf("pause %d was %v, want %v to %v", i+1, pause, want/2, want)
 			}

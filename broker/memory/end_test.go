@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func TestEndWhenEmptyWaitsForTheOthersOnly(t *testing.T) {
 		var mine, theirs [1]broker.Delivery
 		fetch := func(f *memory.Fetcher, dst []broker.Delivery, want error) {
 			t.Helper()
-			if n, err := f.Fetch(t.Context(), dst); err != want || n != len(dst) && want == nil {
+			if n, err := f.Fetch(t.Context(), dst); !errors.Is(err, want) || n != len(dst) && want == nil {
 				t.Fatalf("Fetch() = %d, %v, want %v", n, err, want)
 			}
 		}
