@@ -21,6 +21,6 @@ const (
 	DropFull     = queue.DropFull     // there was no room
 	DropExpired  = queue.DropExpired  // it had waited longer than MaxWait
 	DropDeadline = queue.DropDeadline // its deadline could not be met
-	DropShed     = queue.DropShed     // refused on purpose, to keep something more important
+	DropShed     = queue.DropShed     // refused on purpose: what comes for a group that has ended, by GroupBy with DropRest
 	DropTooHeavy = queue.DropTooHeavy // heavier than MaxWeight while others waited
 )

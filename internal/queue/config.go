@@ -45,7 +45,7 @@ const (
 	DropFull     Reason = iota // there was no room
 	DropExpired                // it waited longer than MaxWait
 	DropDeadline               // its deadline could not be met
-	DropShed                   // refused on purpose, to keep something more important
+	DropShed                   // refused on purpose: what comes for a group that has ended, by GroupBy with DropRest
 	DropTooHeavy               // heavier than MaxWeight, and the queue was not empty
 
 	Reasons // how many there are
