@@ -17,8 +17,10 @@ GO        ?= go
 MODULES  := . examples benchmarks
 PACKAGES := ./... ./examples/... ./benchmarks/...
 
-# The packages that promise to need nothing but the standard library and backoff.
-CORE := ./stage ./flow ./flow/checkpoint
+# The packages that promise to need nothing but the standard library and backoff, and what the adapter for JetStream may need beside
+# them: the client, and what that needs. No server, no metrics.
+CORE        := ./stage ./flow ./flow/checkpoint ./broker ./broker/memory ./broker/brokertest
+NATS_CLIENT := github\.com/nats-io/(nats\.go|nkeys|nuid)|github\.com/klauspost/compress|golang\.org/x/(crypto|sys)
 
 # The code needs Go 1.27. An older go command is told to fetch the pinned toolchain, also where its own
 # configuration says GOTOOLCHAIN=local; one that is new enough is left alone.
@@ -83,8 +85,9 @@ vet: ## run go vet
 lint: $(GOLANGCI) ## run golangci-lint as .golangci.yml says
 	@$(GOLANGCI) run $(PACKAGES)
 
-imports: ## check that the core packages stay free of other modules
+imports: ## check that the packages stay free of modules that they need not
 	@GO='$(GO)' .ci/imports $(CORE)
+	@GO='$(GO)' ALSO='$(NATS_CLIENT)' .ci/imports ./broker/jetstream
 
 examples: ## run the quick examples for real
 	@printf "1\n2\nthree\n4\n" | $(GO) run ./examples/quickstart
@@ -93,6 +96,7 @@ examples: ## run the quick examples for real
 	@$(GO) run ./examples/deadletter "$${TMPDIR:-/tmp}/rejected.jsonl"
 	@$(GO) run ./examples/ticker
 	@$(GO) run ./examples/mergelogs examples/mergelogs/testdata/web.log examples/mergelogs/testdata/db.log
+	@$(GO) run ./examples/consume
 	@$(GO) run ./examples/etl $(ETL_QUICK)
 
 tidy: ## tidy the modules and the workspace

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/weir-go/weir/flow"
 	"github.com/weir-go/weir/stage"
@@ -104,6 +105,8 @@ const remembered = 1 << 16
 // the numbers would not be the same when the input comes again, and a message could be taken for another one.
 type siblings struct {
 	edge string
+
+	mu   sync.Mutex
 	last origin
 	n    int
 	seen memo[origin, struct{}]
@@ -124,6 +127,8 @@ func (s *siblings) identify(m stage.Meta) (string, error) {
 	if m.ID == "" {
 		return "", errors.New("exactly once needs items with an identity: a broker's source gives them, Stamp may")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	o := origin{m.ID, m.Attempt}
 	if o != s.last {
 		if _, again := s.seen.get(o); again {

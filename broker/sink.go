@@ -36,6 +36,8 @@ type SinkOptions[T any] struct {
 	// done. Reject fails the item with ErrFull, for OnError to decide. DropOldest is for a stream that drops its oldest
 	// message itself.
 	OnFull flow.Policy
+	// Tolerate takes a stream that does not do what OnFull says.
+	Tolerate bool
 	// Dropped is called for each value that DropNewest lets go, by the goroutine that pushes.
 	Dropped func(T)
 	// PushSize is how many items a push gets at most when so many wait; 2,048 by default. The broker confirms them all before
@@ -105,6 +107,7 @@ func (s *Sink[T]) Open(ctx context.Context) error {
 	bounded := l.Messages > 0 || l.Bytes > 0
 	var err error
 	switch {
+	case s.opts.Tolerate:
 	case bounded && dropsOldest && s.opts.OnFull != flow.DropOldest:
 		err = fmt.Errorf("OnFull is %v, but the stream drops its oldest message when it is full and never says no", s.opts.OnFull)
 	case bounded && !dropsOldest && s.opts.OnFull == flow.DropOldest:
@@ -150,6 +153,7 @@ type outbox[T any] struct {
 	values []T   // of the messages
 	index  []int // of the messages in the push
 	ends   []int // of their payloads in data
+	first  int   // of the messages that are still to be sent
 	data   []byte
 	bad    stage.BatchError
 }
@@ -165,7 +169,7 @@ func (s *Sink[T]) putBack(out *outbox[T]) {
 	clear(out.msgs)
 	clear(out.values)
 	out.msgs, out.values, out.index, out.ends, out.data = out.msgs[:0], out.values[:0], out.index[:0], out.ends[:0], out.data[:0]
-	out.bad = stage.BatchError{}
+	out.first, out.bad = 0, stage.BatchError{}
 	s.pool.Put(out)
 }
 
@@ -215,20 +219,24 @@ func (out *outbox[T]) seal() {
 	}
 }
 
-// send sends the messages until each is stored, dropped, or failed.
+// send sends the messages until each is stored, dropped, or failed. All of them at once, until the stream is full: then as many as have
+// last found room, and twice as many when all have, so that a full stream is not flooded with what it refuses.
 func (s *Sink[T]) send(ctx context.Context, out *outbox[T]) error {
 	out.seal()
 	var wait pause
-	for len(out.msgs) > 0 {
-		before := len(out.msgs)
-		err := s.sender.Send(ctx, out.msgs)
-		s.sift(out, failures(err, before))
-		if len(out.msgs) == 0 {
-			break
-		}
-		if len(out.msgs) < before {
+	room := len(out.msgs)
+	for out.first < len(out.msgs) {
+		n := min(room, len(out.msgs)-out.first)
+		err := s.sender.Send(ctx, out.msgs[out.first:out.first+n])
+		again := s.sift(out, failures(err, n))
+		if again < n {
 			wait.reset()
 		}
+		if again == 0 {
+			room = 2 * n
+			continue
+		}
+		room = max(n-again, 1)
 		began := time.Now()
 		err = wait.wait(ctx)
 		s.counts.blocked.Add(int64(time.Since(began)))
@@ -245,29 +253,43 @@ func (s *Sink[T]) send(ctx context.Context, out *outbox[T]) error {
 	return &stage.BatchError{Items: out.bad.Items}
 }
 
-// sift keeps of the messages those that are to be sent again, in their order.
-func (s *Sink[T]) sift(out *outbox[T], errs []error) {
-	k := 0
+// sift takes in what became of the next messages, and keeps those that are to be sent again, in their order. It returns how many.
+func (s *Sink[T]) sift(out *outbox[T], errs []error) (again int) {
 	for i, err := range errs {
-		switch {
-		case err == nil:
-			s.counts.stored.Add(1)
-			continue
-		case errors.Is(err, ErrFull):
-			s.counts.full.Add(1)
-			if s.opts.OnFull == flow.DropNewest {
-				s.drop(out.values[i])
-				continue
-			}
-			if s.opts.OnFull == flow.Block {
-				out.msgs[k], out.values[k], out.index[k] = out.msgs[i], out.values[i], out.index[i]
-				k++
-				continue
-			}
+		if errs[i] = s.judge(out, out.first+i, err); errs[i] != nil {
+			again++
 		}
-		out.bad.Add(out.index[i], err)
 	}
-	out.msgs, out.values, out.index = out.msgs[:k], out.values[:k], out.index[:k]
+	to := out.first + len(errs)
+	for i := len(errs) - 1; i >= 0 && again > 0; i-- {
+		if from := out.first + i; errs[i] != nil {
+			to--
+			out.msgs[to], out.values[to], out.index[to] = out.msgs[from], out.values[from], out.index[from]
+		}
+	}
+	out.first += len(errs) - again
+	return again
+}
+
+// judge returns the error of message i if it is to be sent again. Otherwise it ends it.
+func (s *Sink[T]) judge(out *outbox[T], i int, err error) error {
+	switch {
+	case err == nil:
+		s.counts.stored.Add(1)
+		return nil
+	case errors.Is(err, ErrFull):
+		s.counts.full.Add(1)
+		switch s.opts.OnFull {
+		case flow.Block:
+			return err
+		case flow.DropNewest:
+			s.drop(out.values[i])
+			return nil
+		case flow.DropOldest, flow.Reject:
+		}
+	}
+	out.bad.Add(out.index[i], err)
+	return nil
 }
 
 func (s *Sink[T]) drop(v T) {
@@ -279,7 +301,7 @@ func (s *Sink[T]) drop(v T) {
 
 // fail ends what is left with an error.
 func (s *Sink[T]) fail(out *outbox[T], err error) {
-	for _, i := range out.index {
+	for _, i := range out.index[out.first:] {
 		out.bad.Add(i, err)
 	}
 }

@@ -108,6 +108,9 @@ func TestThePolicyAndTheStreamMustAgree(t *testing.T) {
 	} {
 		dst := &shelf{limits: c.limits}
 		err := broker.NewSink(dst, text, broker.SinkOptions[string]{Subject: subject, OnFull: c.onFull}).Open(t.Context())
+		if e := broker.NewSink(&shelf{limits: c.limits}, text, broker.SinkOptions[string]{Subject: subject, OnFull: c.onFull, Tolerate: true}).Open(t.Context()); e != nil {
+			t.Errorf("%s: %v, although it is tolerated", name, e)
+		}
 		if (err == nil) != c.ok || !c.ok && (!strings.Contains(err.Error(), "OnFull") || dst.closed != 1) {
 			t.Errorf("%s: got %v, closed %d times", name, err, dst.closed)
 		}

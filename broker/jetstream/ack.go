@@ -39,6 +39,9 @@ func (f *Fetcher) Settle(tok uint64, o stage.Outcome) {
 // other one's. Acknowledging it is right all the same.
 func (f *Fetcher) settle(i int32, o stage.Outcome, lost bool) {
 	v := verbOf(o.Kind)
+	if v == nak {
+		f.gaps.returned(&f.slots.all[i], f.limit)
+	}
 	if v == nak && lost {
 		f.free(i)
 		return

@@ -102,6 +102,7 @@ func (f *Fetcher) settleInLine(i int32, o stage.Outcome, lost bool) {
 		f.advance()
 		return
 	}
+	f.gaps.returned(s, f.limit)
 	f.sendAway(s)
 	if !lost {
 		f.out = append(f.out, answer{token: token(i, s.gen), verb: nak, delay: max(o.Delay, 0), reply: s.reply})

@@ -42,6 +42,9 @@ func (f *Fetcher) Close() error {
 	f.closeErr = f.report(f.settleUp(ctx))
 	f.postman.end(f.nc)
 	_ = f.watch.sub.Unsubscribe() // it fails where the connection is closed, and with it the subscription
+	if f.gaps.advice != nil {
+		_ = f.gaps.advice.Unsubscribe()
+	}
 	f.timer.Stop()
 	return f.closeErr
 }
@@ -99,6 +102,7 @@ func (f *Fetcher) giveBack() {
 		return cmp.Compare(f.slots.all[a].facts.sequence, f.slots.all[b].facts.sequence)
 	})
 	for _, i := range rest {
+		f.gaps.returned(&f.slots.all[i], f.limit)
 		f.queue(i, nak, 0)
 	}
 	f.counts.givenBack += uint64(len(rest))

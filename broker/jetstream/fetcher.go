@@ -59,6 +59,7 @@ type Fetcher struct {
 	epoch    uint64   // the connection that everything old has been sent on: the number of reconnects
 	pulls    pulls
 	watch    watchdog
+	gaps     gaps
 	line     line  // Cumulative
 	limit    int   // of deliveries in flight
 	starved  bool  // Fetch would ask for more if places became free
@@ -111,6 +112,9 @@ func (f *Fetcher) Open(ctx context.Context) error {
 	if err := f.watch.listen(f.nc, f.inbox); err != nil {
 		return fmt.Errorf("%s: %w", f.where(), err)
 	}
+	if err := f.listenForEvictions(b); err != nil {
+		return fmt.Errorf("%s: %w", f.where(), err)
+	}
 	if err := f.postman.start(f, b); err != nil {
 		return fmt.Errorf("%s: %w", f.where(), err)
 	}
@@ -125,16 +129,17 @@ func (f *Fetcher) adopt(b *binding) {
 	f.limit = b.maxAckPending
 	f.pulls.adopt(&f.cfg, b)
 	f.watch.adopt(&f.cfg, b)
+	f.gaps.adopt(b)
 	f.line.adopt(f.cfg.Ack == Cumulative, b.consumer)
 }
 
-// Limits returns what is known of the consumer and its stream, which is nothing before Open.
+// Limits returns what is known of the consumer and its stream. Before Open that is MaxAckPending, where the config has it.
 func (f *Fetcher) Limits() broker.Limits {
 	f.opening.Lock()
 	b := f.bound
 	f.opening.Unlock()
 	if b == nil {
-		return broker.Limits{}
+		return broker.Limits{InFlight: f.cfg.MaxAckPending}
 	}
 	stream := &b.stream.Config
 	l := broker.Limits{
@@ -161,6 +166,7 @@ func (f *Fetcher) Fetch(ctx context.Context, dst []broker.Delivery) (int, error)
 	defer f.leave()
 	for ctx.Err() == nil {
 		f.pull(len(dst))
+		f.gather(len(dst))
 		if n, err := f.take(dst); n > 0 || err != nil {
 			return n, err
 		}
@@ -264,6 +270,7 @@ func (f *Fetcher) receive(m *nats.Msg, since, now int64) {
 		return
 	}
 	f.watch.arrived(now, facts.pending)
+	f.gaps.arrived(facts)
 	if current {
 		f.pulls.got()
 	}

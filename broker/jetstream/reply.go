@@ -35,8 +35,8 @@ func parseReply(reply string) (f facts, ok bool) {
 	case tokens != shortTokens:
 		return f, false
 	}
-	for range lead {
-		_, reply, _ = strings.Cut(reply, ".")
+	for range lead { // there are more dots than that
+		reply = reply[strings.IndexByte(reply, '.')+1:]
 	}
 	for _, field := range [...]*uint64{&f.attempt, &f.sequence, &f.delivery, &f.stored, &f.pending} {
 		if *field, reply, ok = cutNumber(reply); !ok {

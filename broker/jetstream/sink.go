@@ -52,7 +52,7 @@ func (c *SinkConfig[T]) sender() SenderConfig {
 func (c *SinkConfig[T]) options() broker.SinkOptions[T] {
 	o := broker.SinkOptions[T]{
 		Subject: c.Subject, ID: c.ID, Header: c.Header,
-		OnFull: c.OnFull, Dropped: c.Dropped, PushSize: c.PushSize,
+		OnFull: c.OnFull, Tolerate: c.Tolerate, Dropped: c.Dropped, PushSize: c.PushSize,
 	}
 	if o.Subject == nil && c.To != "" {
 		o.Subject = func(T) string { return c.To }

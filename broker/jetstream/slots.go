@@ -20,6 +20,7 @@ type slot struct {
 	state    state
 	lost     bool // AckWait has passed without a sign of life: somebody else may have it
 	overheld bool // MaxHold has passed: no more signs of life
+	evicted  bool // the stream has deleted it: it can't come again
 	gen      uint32
 	msg      *nats.Msg // until it is fetched
 	reply    string

@@ -21,6 +21,8 @@ type FetcherStats struct {
 	Unproven   int    // answers that have been sent and may not have reached the server
 	LeaseLost  uint64 // deliveries that the server may have given to somebody else, because AckWait had passed
 	Overheld   uint64 // deliveries that were older than MaxHold, and are not kept alive any more
+	Lost       uint64 // messages that the stream deleted before anybody was through with them. Not with Filters or a limit per subject: they hide it
+	Unseen     uint64 // deliveries to other processes, or to connections that broke. Where there are any Lost may be too low
 	Pulls      uint64 // requests for messages
 	Nudges     uint64 // requests repeated because messages waited and none came
 	Recreated  uint64 // times that the consumer was made again
@@ -57,6 +59,6 @@ func (f *Fetcher) Stats() FetcherStats {
 		Acked: c.acked, Naked: c.naked, Ended: c.ended, Returned: c.givenBack,
 		Unsent: len(f.out), Unproven: len(f.unproven), LeaseLost: c.leaseLost, Overheld: c.overheld,
 		Pulls: c.pulls, Nudges: c.nudges, Recreated: c.recreated, Reconnects: c.reconnects,
-		Stalled: f.watch.stalled,
+		Stalled: f.watch.stalled, Lost: f.gaps.lost, Unseen: f.gaps.unseen,
 	}
 }
