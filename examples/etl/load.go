@@ -28,6 +28,11 @@ func (f *function) values() []any {
 	return []any{f.seq, f.pkg, f.file, f.line, f.col, f.name, f.lines, f.complexity, f.exported, f.documented}
 }
 
+// places are those for a row of all columns but loads.
+func (f *function) places() []any {
+	return []any{&f.seq, &f.pkg, &f.file, &f.line, &f.col, &f.name, &f.lines, &f.complexity, &f.exported, &f.documented}
+}
+
 // table is where functions are loaded to.
 type table interface {
 	// Write inserts or replaces rows in one transaction: all of them or, with an error, none.
@@ -43,10 +48,14 @@ type table interface {
 
 // openTable opens the table that name names, and makes it if it is not there.
 func openTable(ctx context.Context, name string) (table, error) {
-	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+	if isPostgres(name) {
 		return openPostgres(ctx, name)
 	}
 	return openSQLite(ctx, name)
+}
+
+func isPostgres(db string) bool {
+	return strings.HasPrefix(db, "postgres://") || strings.HasPrefix(db, "postgresql://")
 }
 
 // The statements that both databases understand.

@@ -2,6 +2,8 @@
 // database: SQLite in a file, or PostgreSQL. See the README.
 //
 //	walk ==files==> parse (several) ==parsed==> number -> flatten ==functions==> load
+//
+// The edge functions is a stream in JetStream, unless -through says otherwise: it outlives the process.
 package main
 
 import (
@@ -11,12 +13,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
-
-	"github.com/weir-go/weir/flow"
 )
 
 // The exit codes.
@@ -50,12 +51,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		complain(stderr, err)
 		return exitCode(err)
 	}
-	defer func() { _ = j.table.Close() }() // whatever was written is committed
 	err = j.run(ctx, stderr, signals)
 	if err != nil && err != errDrained { //nolint:errorlint // identity: a drain that went well
 		complain(stderr, err)
 	}
-	if e := j.report(ctx, stdout, err); e != nil {
+	if e := errors.Join(j.report(ctx, stdout, err), j.close()); e != nil {
 		complain(stderr, e)
 		err = errors.Join(err, e)
 	}
@@ -85,29 +85,52 @@ func complain(w io.Writer, err error) {
 	_, _ = fmt.Fprintln(w, "etl:", strings.Join(lines, "; ")) // nobody is left to be told of another error
 }
 
-// prepare opens what the job needs, the folder first: an error leaves no database behind that was not there.
+// prepare opens what the job needs, the folder first: an error leaves nothing behind that was not there.
 func prepare(ctx context.Context, o options) (*job, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	j := &job{options: o, failures: &failures{}}
-	err := j.findSource(ctx)
-	if err == nil {
-		j.table, err = openTable(ctx, o.db)
-	}
-	if err == nil && !o.resume {
-		if err = fresh(ctx, j.table); err != nil {
-			_ = j.table.Close() // the error that counts is there
+	if err := j.open(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
 		}
-	}
-	if err != nil && ctx.Err() != nil {
-		err = errInterrupted
-	}
-	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, j.close())
 	}
 	j.store = j.table.Checkpoint()
 	j.loader = &loader{table: j.table, perRow: o.slow}
 	return j, nil
+}
+
+func (j *job) open(ctx context.Context) (err error) {
+	if j.half != halfLoad {
+		if err = j.findSource(ctx); err != nil {
+			return err
+		}
+	}
+	tab, err := openTable(ctx, j.db)
+	if err != nil {
+		return err // without a table, where there would be one that is nil
+	}
+	j.table = tab
+	if j.durable, err = openDurable(ctx, &j.options); err != nil {
+		return err
+	}
+	if j.resume || j.half == halfLoad {
+		return nil
+	}
+	return fresh(ctx, j.table)
+}
+
+// close closes what is open. Whatever was written is committed.
+func (j *job) close() error {
+	var err error
+	if j.durable != nil {
+		err = j.durable.Close()
+	}
+	if j.table != nil {
+		_ = j.table.Close()
+	}
+	return err
 }
 
 // run runs the pipeline to its end, or to one that a signal asks for: the first drains it, the second stops it.
@@ -117,52 +140,86 @@ func (j *job) run(ctx context.Context, stderr io.Writer, signals <-chan os.Signa
 		return err
 	}
 	p := newProgress(stderr)
-	stop := p.start(walkBehind(os.DirFS(j.src), j.places.behind, func(string, error) {}), j.counts)
+	var files iter.Seq2[string, error]
+	if j.half != halfLoad {
+		files = walkBehind(os.DirFS(j.src), j.places.behind, func(string, error) {})
+	}
+	stop := p.start(files, j.counts)
 	defer stop()
 	select {
 	case <-j.pipe.Done():
 		return j.pipe.Wait()
 	case <-signals:
 	}
-	p.say("interrupted: loading what has been read; interrupt again to stop at once")
-	return drain(ctx, j.pipe, signals)
+	p.say("interrupted: " + draining[j.half] + "; interrupt again to stop at once")
+	return j.finish(ctx, signals)
 }
 
-// drain lets everything inside finish, without a limit in time, unless another signal comes.
-func drain(ctx context.Context, r *flow.Run, signals <-chan os.Signal) error {
-	drained := make(chan error, 1)
-	go func() { drained <- r.Drain(ctx) }()
+// draining is what each half does when it is interrupted.
+var draining = map[string]string{
+	bothHalves:  "loading what has been read",
+	halfExtract: "storing what has been read, as far as the stream has room",
+	halfLoad:    "loading what has been fetched, the rest stays in the stream",
+}
+
+// finish lets everything inside finish, without a limit in time, unless another signal comes.
+func (j *job) finish(ctx context.Context, signals <-chan os.Signal) error {
+	finished := make(chan error, 1)
+	go func() { finished <- j.drain(ctx) }()
 	select {
-	case err := <-drained:
+	case err := <-finished:
 		if err != nil {
 			return err
 		}
 		return errDrained
 	case <-signals:
-		r.Stop()
-		return fmt.Errorf("%w twice: %w", errInterrupted, <-drained)
+		j.pipe.Stop()
+		return fmt.Errorf("%w twice: %w", errInterrupted, <-finished)
 	}
 }
 
+// drain ends the intake. A Drain of the run would end every source, that behind the stream as well: then nobody would take anything
+// out of it any more, and where it is full the half in front of it would wait for ever. So it is the walk that ends, and
+// with it, once the stream is empty, the rest. The half that only loads is drained: the stream keeps what it does not get to.
+func (j *job) drain(ctx context.Context) error {
+	if j.durable == nil || j.half == halfLoad {
+		return j.pipe.Drain(ctx)
+	}
+	j.quit.Store(true)
+	return j.pipe.Wait()
+}
+
 // report prints the summary, at once: what stdout gets is whole.
-func (j *job) report(ctx context.Context, stdout io.Writer, end error) error {
+func (j *job) report(ctx context.Context, stdout io.Writer, why error) error {
 	if j.pipe == nil {
 		return nil
 	}
 	var out bytes.Buffer
-	s := newSummary(j.pipe.Stats(), j.loader.rows.Load(), j.failures.count())
-	var err error
+	end, err := j.end(ctx)
+	s := j.summary(end)
 	switch {
 	case j.json:
-		err = s.json(&out)
-	case errors.Is(end, errInterrupted):
-		return nil
+		err = errors.Join(err, s.json(&out))
+	case errors.Is(why, errInterrupted):
+		s.printStream(&out)
 	default:
-		err = s.print(&out)
-		fmt.Fprintf(&out, "\n%s.\n", j.pipe.Stats().Bottleneck().Why)
+		err = errors.Join(err, s.print(&out))
+		fmt.Fprintf(&out, "\n%s.\n", j.bottleneck().Why)
 		j.failures.print(&out)
 		err = errors.Join(err, printTop(ctx, &out, j.table))
 	}
 	_, werr := out.WriteTo(stdout)
 	return errors.Join(err, werr)
+}
+
+// end is the level of the stream at the end of the run, nil if there is no stream.
+func (j *job) end(ctx context.Context) (*level, error) {
+	if j.durable == nil {
+		return nil, nil
+	}
+	l, err := j.durable.level(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &l, nil
 }

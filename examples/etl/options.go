@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,27 @@ type options struct {
 	slow    time.Duration
 	resume  bool
 	json    bool
+
+	through string // one of throughs
+	nats    string // "" is a server in this process
+	half    string // one of halves
 }
+
+// What -through and -half may be. An edge that outlives the process is a stream in JetStream.
+const (
+	throughJetStream = "jetstream"
+	throughMemory    = "memory"
+	throughNone      = "none"
+
+	bothHalves  = ""
+	halfExtract = "extract"
+	halfLoad    = "load"
+)
+
+var (
+	throughs = []string{throughJetStream, throughMemory, throughNone}
+	halves   = []string{bothHalves, halfExtract, halfLoad}
+)
 
 // parseOptions reads the command line. Help goes to w; an error is the caller's to print.
 func parseOptions(args []string, w io.Writer) (options, error) {
@@ -38,6 +59,9 @@ func parseOptions(args []string, w io.Writer) (options, error) {
 	fs.StringVar(&o.db, "db", "weir-etl.db", "SQLite `file`, or postgres://... for PostgreSQL")
 	fs.IntVar(&o.depth, "depth", 1024, "capacity of the edge functions")
 	fs.Func("on-full", "`policy` of that edge when it is full: block, drop-newest, drop-oldest or reject (default block)", o.setPolicy)
+	fs.StringVar(&o.through, "through", throughJetStream, "`what` that edge is: a stream in jetstream, one in memory, or none")
+	fs.StringVar(&o.nats, "nats", "", "`URL` of a NATS server for the stream (default: one in this process, beside the database)")
+	fs.StringVar(&o.half, "half", bothHalves, "run one `half` only: extract into the stream, or load from it until it is empty")
 	fs.IntVar(&o.batch, "batch", 500, "rows per write")
 	fs.IntVar(&o.parsers, "parsers", runtime.GOMAXPROCS(0), "files parsed at the same time")
 	fs.DurationVar(&o.slow, "slow", 0, "make each row take so much longer to load, like 5ms")
@@ -72,6 +96,16 @@ func (o *options) validate() error {
 		return fmt.Errorf("-parsers must be 1 to 1024, got %d", o.parsers)
 	case o.slow < 0 || o.slow > time.Minute:
 		return fmt.Errorf("-slow must be 0 to 1m, got %v", o.slow)
+	case !slices.Contains(throughs, o.through):
+		return fmt.Errorf("-through must be jetstream, memory or none, got %q", o.through)
+	case !slices.Contains(halves, o.half):
+		return fmt.Errorf("-half must be extract or load, got %q", o.half)
+	case o.half != bothHalves && o.through != throughJetStream:
+		return errors.New("-half needs -through jetstream: the other half is another process")
+	case o.nats != "" && o.through != throughJetStream:
+		return errors.New("-nats needs -through jetstream")
+	case o.half == halfLoad && o.resume:
+		return errors.New("-resume is for the walk, and -half load has none")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far a run has come: a bar on a terminal, a line every few seconds elsewhere. It is only for show: where it
+// progress shows how far a run has come: a bar on a terminal, a line a second elsewhere. It is only for show: where it
 // can't be written it is left out.
 type progress struct {
 	every time.Duration
@@ -25,7 +25,7 @@ type progress struct {
 func newProgress(w io.Writer) *progress {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return &progress{w: w, every: 3 * time.Second}
+		return &progress{w: w, every: time.Second}
 	}
 	// How much there is to do is not known yet: until it is, the bar is a spinner.
 	bar := progressbar.NewOptions64(-1, progressbar.OptionSetWriter(w), progressbar.OptionSpinnerType(14), progressbar.OptionSetWidth(30),
@@ -34,11 +34,11 @@ func newProgress(w io.Writer) *progress {
 }
 
 // start shows what now returns until stop is called. stop returns when nothing more will be written. For a bar it counts the
-// files beside the run, whose own walk goes no further than the demand.
+// files beside the run, whose own walk goes no further than the demand; nil is no walk.
 func (p *progress) start(files iter.Seq2[string, error], now func() counts) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
-	if p.bar != nil {
+	if p.bar != nil && files != nil {
 		wg.Go(func() { p.count(files, done) })
 	}
 	wg.Go(func() {
@@ -82,6 +82,9 @@ func (p *progress) count(files iter.Seq2[string, error], done <-chan struct{}) {
 
 func (p *progress) show(c counts) {
 	text := fmt.Sprintf("%d files, %d failed, %d functions, %d loaded", c.files, c.failed, c.extracted, c.loaded)
+	if c.confirmed > 0 {
+		text += fmt.Sprintf("; the stream has confirmed %d", c.confirmed)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {

@@ -74,7 +74,7 @@ func TestTenKillsRepeatLittle(t *testing.T) {
 	src, db, undisturbed := tree(t, 400, functions), newDB(t), newDB(t)
 	holes(t, src)
 	once := mustLoad(t, "-src", src, "-db", undisturbed)
-	args := []string{"-src", src, "-resume", "-batch", "20", "-depth", "50", "-slow", "1ms"}
+	args := []string{"-src", src, "-through", "none", "-resume", "-batch", "20", "-depth", "50", "-slow", "1ms"}
 	var unsettled, files int
 	for range 10 {
 		began := placeIfAny(t, db)
@@ -262,7 +262,7 @@ func TestNumberingKnowsEveryPlace(t *testing.T) {
 }
 
 func TestPlacesGoThereAndBack(t *testing.T) {
-	store, ctx := &memory{}, context.Background()
+	store, ctx := &remembered{}, context.Background()
 	p := &places{store: store, src: "/src", seqs: &numbering{}}
 	files := slices.Collect(func(yield func(file) bool) {
 		for at, err := range numbered(walk(fstest.MapFS{"a b/1.go": {}, "a b/ü 2.go": {}}, nil)) {

@@ -120,23 +120,27 @@ func TestPolicies(t *testing.T) {
 			}
 		},
 	}
-	for policy, check := range tests {
-		t.Run(policy, func(t *testing.T) {
-			t.Parallel()
-			db, slow := newDB(t), "20ms"
-			if policy == "block" {
-				slow = "1ms"
-			}
-			s := mustLoad(t, "-src", tree(t, 1, all), "-db", db, "-depth", strconv.Itoa(depth), "-batch", "5", "-slow", slow, "-on-full", policy)
-			var seqs []int64
-			for _, r := range rows(t, db) {
-				seqs = append(seqs, r.seq)
-			}
-			if s.Extracted != all || s.Loaded+s.Dropped != all || s.Loaded != int64(len(seqs)) {
-				t.Errorf("extracted %d, loaded %d (%d rows), dropped %d: they don't add up to %d", s.Extracted, s.Loaded, len(seqs), s.Dropped, all)
-			}
-			check(t, s, seqs)
-		})
+	for _, through := range throughs {
+		for policy, check := range tests {
+			t.Run(through+"/"+policy, func(t *testing.T) {
+				t.Parallel()
+				db, slow := newDB(t), "20ms"
+				if policy == "block" {
+					slow = "1ms"
+				}
+				s := mustLoad(t, "-src", tree(t, 1, all), "-db", db, "-through", through, "-depth", strconv.Itoa(depth),
+					"-batch", "5", "-slow", slow, "-on-full", policy)
+				var seqs []int64
+				for _, r := range rows(t, db) {
+					seqs = append(seqs, r.seq)
+				}
+				if s.Extracted != all || s.Loaded+s.Dropped != all || s.Loaded != int64(len(seqs)) || s.Left != 0 {
+					t.Errorf("extracted %d, loaded %d (%d rows), dropped %d, left %d: they don't add up to %d",
+						s.Extracted, s.Loaded, len(seqs), s.Dropped, s.Left, all)
+				}
+				check(t, s, seqs)
+			})
+		}
 	}
 }
 
@@ -150,7 +154,7 @@ func span(first, last int64) (all []int64) {
 
 func TestRejectFailsWithTheNameOfTheEdge(t *testing.T) {
 	db := newDB(t)
-	code, stdout, stderr := etl(t, "-src", tree(t, 1, 500), "-db", db, "-depth", "10", "-batch", "5", "-slow", "20ms", "-on-full", "reject", "-json")
+	code, stdout, stderr := etl(t, "-through", "none", "-src", tree(t, 1, 500), "-db", db, "-depth", "10", "-batch", "5", "-slow", "20ms", "-on-full", "reject", "-json")
 	if code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
@@ -162,6 +166,21 @@ func TestRejectFailsWithTheNameOfTheEdge(t *testing.T) {
 		t.Errorf("loaded %d and %d rows are there, want as many, in whole batches of 5", s.Loaded, len(got))
 	}
 	checkPrefix(t, got)
+}
+
+func TestRejectLeavesWhatTheStreamHasConfirmed(t *testing.T) {
+	db, src := newDB(t), tree(t, 1, 500)
+	code, stdout, stderr := etl(t, "-src", src, "-db", db, "-depth", "10", "-batch", "5", "-slow", "20ms", "-on-full", "reject", "-json")
+	if code != exitFailed || !strings.Contains(stderr, "functions.in") || !strings.Contains(stderr, "stream is full") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d and %q, want exit %d and one line that names functions.in and a full stream", code, stderr, exitFailed)
+	}
+	s, got := decode(t, stdout), int64(len(rows(t, db)))
+	if s.Loaded != got || s.Left == 0 || s.Loaded+s.Left != s.Published {
+		t.Errorf("loaded %d (%d rows), left %d, confirmed %d; want as many rows, and the rest left", s.Loaded, got, s.Left, s.Published)
+	}
+	if load := mustLoad(t, "-half", "load", "-db", db); load.Found != s.Left || load.Loaded != s.Left || load.Left != 0 {
+		t.Errorf("then %d were found, %d loaded and %d left, want %d, %d, 0", load.Found, load.Loaded, load.Left, s.Left, s.Left)
+	}
 }
 
 func TestWhatCannotBeReadOrParsedIsCountedAndListed(t *testing.T) {
@@ -200,6 +219,12 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 		"parsers 0":          {[]string{"-parsers", "0"}, exitUsage, "-parsers must be"},
 		"slow below 0":       {[]string{"-slow", "-1s"}, exitUsage, "-slow must be"},
 		"no database":        {[]string{"-db", ""}, exitUsage, "-db must not be empty"},
+		"broker unknown":     {[]string{"-through", "post"}, exitUsage, "jetstream, memory or none"},
+		"half unknown":       {[]string{"-half", "quarter"}, exitUsage, "extract or load"},
+		"half of an edge":    {[]string{"-half", "load", "-through", "none"}, exitUsage, "-half needs -through jetstream"},
+		"half in memory":     {[]string{"-half", "extract", "-through", "memory"}, exitUsage, "-half needs -through jetstream"},
+		"server for an edge": {[]string{"-nats", "nats://127.0.0.1", "-through", "none"}, exitUsage, "-nats needs -through jetstream"},
+		"resume a load":      {[]string{"-half", "load", "-resume"}, exitUsage, "-resume is for the walk"},
 		"argument":           {[]string{"here"}, exitUsage, `unexpected argument "here"`},
 		"flag unknown":       {[]string{"-fast"}, exitUsage, "-fast"},
 		"folder missing":     {[]string{"-src", filepath.Join(src, "nowhere")}, exitFailed, "nowhere"},

@@ -25,8 +25,11 @@ type sqliteTable struct {
 // death of the process; only a power failure may lose the last ones. The next run repeats those.
 const sqliteOptions = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate"
 
+// sqliteURL names a file for the driver.
+func sqliteURL(file string) string { return "file:" + (&url.URL{Path: file}).EscapedPath() }
+
 func openSQLite(ctx context.Context, file string) (*sqliteTable, error) {
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+sqliteOptions)
+	db, err := sql.Open("sqlite", sqliteURL(file)+sqliteOptions)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", file, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -19,6 +20,9 @@ type summary struct {
 	Extracted int64   `json:"extracted"` // functions that reached the edge functions
 	Loaded    int64   `json:"loaded"`    // rows written
 	Dropped   int64   `json:"dropped"`   // functions that the edge dropped
+	Found     int64   `json:"found"`     // functions that were in the stream at the beginning; 0 where there is none, as all that follow
+	Published int64   `json:"published"` // functions that the stream has confirmed since it was made, in earlier runs as well
+	Left      int64   `json:"left"`      // functions that are in the stream at the end: the next run loads them
 	Seconds   float64 `json:"seconds"`
 	Edges     []edge  `json:"edges"`
 }
@@ -61,12 +65,42 @@ func newSummary(stats flow.Stats, loaded, failed int64) summary {
 	return s
 }
 
+// summary sums up what has been done so far. end is the level of the stream at the end, nil while the run goes on.
+func (j *job) summary(end *level) summary {
+	s := newSummary(j.pipe.Stats(), j.loader.rows.Load(), j.failures.count())
+	d := j.durable
+	if d == nil {
+		return s
+	}
+	alone := end
+	if j.nats != "" && j.half != bothHalves {
+		alone = nil // what the stream has dropped, and what other processes have taken, can't be told apart
+	}
+	e := d.meter.edge(j.onFull, alone)
+	s.Extracted, s.Dropped = e.In-d.found.waiting, e.Dropped
+	s.Found, s.Published = d.found.waiting, d.found.confirmed+d.meter.confirmed()
+	if end != nil {
+		s.Published, s.Left = end.confirmed, end.waiting // other processes may have stored some, too
+	}
+	i := slices.IndexFunc(s.Edges, func(e edge) bool { return e.Name == "load.in" })
+	s.Edges = slices.Insert(s.Edges, max(i, 0), e)
+	return s
+}
+
+// bottleneck is the stage that sets the pace. It is never the way into the stream, which seems busy while it waits for room.
+func (j *job) bottleneck() flow.Bottleneck {
+	stats := j.pipe.Stats()
+	stats.Stages = slices.DeleteFunc(stats.Stages, func(s flow.StageStats) bool { return s.Name == "functions.in" })
+	return stats.Bottleneck()
+}
+
 func (s *summary) json(out *bytes.Buffer) error { return json.NewEncoder(out).Encode(s) }
 
 // print writes the counts and the table of the edges.
 func (s *summary) print(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "%d files: %d parsed, %d failed; %d functions: %d loaded, %d dropped; %.1f s\n\n",
 		s.Files, s.Parsed, s.Failed, s.Extracted, s.Loaded, s.Dropped, s.Seconds)
+	s.printStream(out)
 	var rows bytes.Buffer
 	fmt.Fprintln(&rows, "edge\tcapacity\thighest\tin\tout\tdropped\tblocked\twait p50\twait p99\t")
 	for _, e := range s.Edges {
@@ -74,6 +108,13 @@ func (s *summary) print(out *bytes.Buffer) error {
 			e.BlockedSeconds, short(e.p50), short(e.p99))
 	}
 	return align(out, &rows, tabwriter.AlignRight)
+}
+
+// printStream writes what there is to say of the stream, if functions go through one.
+func (s *summary) printStream(out *bytes.Buffer) {
+	if s.Published > 0 {
+		fmt.Fprintf(out, "stream: %d functions found in it, %d confirmed in all, %d left for the next run\n\n", s.Found, s.Published, s.Left)
+	}
 }
 
 // align writes rows as a table.
