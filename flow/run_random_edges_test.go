@@ -2,7 +2,9 @@ package flow_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -99,6 +101,7 @@ func edges() map[string]operator {
 			o.at = w.point("bykey")
 			return o.at.watch(f.ParallelByKey(o.m%5+1, func(d datum) int { w.must(); return laneOf(d) }, fn, opt))
 		}, func(w *world, in []datum, o *op) []datum { return w.observe(o.at, w.tried(in, o), byKey) }},
+		"expand": {(*world).expand, (*world).expanded},
 		"buffer": {func(_ *world, f stream, o *op) stream { return f.Buffer(o.n, flow.Block) }, identity},
 		"weighed": {func(w *world, f stream, o *op) stream {
 			return f.Edge(flow.Edge[datum]{Capacity: o.n, MaxWeight: int64(o.m%5 + 1), Weight: w.weight})
@@ -114,13 +117,76 @@ func edges() map[string]operator {
 		"via": {func(w *world, f stream, o *op) stream {
 			return f.Via(stage.StageFunc(w.passOn))
 		}, identity},
+		"groupby": {(*world).groupBy, func(w *world, in []datum, o *op) []datum { return w.observe(o.at, in, byKey) }},
+		"with":    {(*world).with, (*world).accompanied},
 		"groups": {func(w *world, f stream, o *op) stream {
 			return f.Via(stage.StageFunc(w.groups(o.n))).FlatMap(func(ds []datum) []datum { return ds })
 		}, identity},
 	}
 }
 
+// groupBy gives each key a stage that emits what it gets. There are fewer places than keys.
+func (w *world) groupBy(f stream, o *op) stream {
+	o.at = w.point("groupby")
+	few := flow.Groups[datum]{Max: o.n%3 + 1, Lane: flow.Edge[datum]{Capacity: o.m%3 + 1}, Idle: time.Duration(o.n%2) * o.per()}
+	return o.at.watch(f.GroupBy(few, func(d datum) int { w.must(); return laneOf(d) }, func(int) stage.Stage[datum, datum] {
+		w.must()
+		return stage.StageFunc(w.passOn)
+	}))
+}
+
+// with runs a pipeline beside the chain.
+func (w *world) with(f stream, o *op) stream {
+	o.beside = newSeen[int]()
+	return f.With(flow.FromSlice(ints(o.m)).ForEach(func(ctx context.Context, i int) error {
+		if err := nap(ctx, w.s.slow); err != nil {
+			return err
+		}
+		return o.beside.each(ctx, i)
+	}))
+}
+
+func (w *world) accompanied(in []datum, o *op) []datum {
+	if got := o.beside.values(); w.exact && len(got) != o.m && w.s.fault != "drain" || !slices.Equal(got, ints(len(got))) {
+		w.wrong(fmt.Errorf("with: got %v beside, want %d", brief(got), o.m))
+	}
+	return in
+}
+
 func (w *world) weight(d datum) int64 { w.must(); return int64(d.v % 5) }
+
+// expand emits copies of a value, and then may fail. Every other one emits in goroutines of its own.
+func (w *world) expand(f stream, o *op) stream {
+	fn, opt := w.try(o)
+	return f.Expand(func(ctx context.Context, d datum, emit func(datum) error) error {
+		for _, c := range o.copies(d) {
+			err := make(chan error, 1)
+			if o.m%2 == 0 {
+				err <- emit(c)
+			} else {
+				go func() { err <- emit(c) }()
+			}
+			if err := <-err; err != nil {
+				return err
+			}
+		}
+		_, err := fn(ctx, d)
+		return err
+	}, opt)
+}
+
+// expanded is what expand makes of a sequence. What was emitted by a call that failed stays, also where the call is repeated.
+func (w *world) expanded(in []datum, o *op) (out []datum) {
+	calls := 0
+	for _, d := range in {
+		out = append(out, o.copies(d)...)
+		for calls++; o.n%4 == 2 && calls%3 == 0; calls++ {
+			out = append(out, o.copies(d)...)
+		}
+	}
+	w.tried(in, o) // for its dead letters
+	return out
+}
 
 // drop is an edge that loses items.
 func (w *world) drop(f stream, o *op) stream {
@@ -130,8 +196,8 @@ func (w *world) drop(f stream, o *op) stream {
 		_ = o.at.dropped.each(context.Background(), d)
 		w.must()
 	}}
-	if !w.s.atFrom {
-		e.SettleDropped = o.at.settlement()
+	if !w.s.atFrom || w.fed() {
+		e.SettleDropped = w.settlement(o.at)
 	}
 	switch o.m % 5 {
 	case 0:

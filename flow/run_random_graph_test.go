@@ -12,8 +12,7 @@ func forks() map[string]operator {
 	return map[string]operator{
 		"tee": {func(w *world, f stream, o *op) stream {
 			return f.Tee(func(side stream) flow.Pipeline {
-				o.side = &end{kind: sinks[o.n%len(sinks)], got: newSeen[datum]()}
-				o.side.anyOrder = o.side.kind == "workers"
+				o.side = newEnd(sinks[o.n%len(sinks)], o.m%4+1)
 				return w.sink(w.chain(side, o.subs[0]), o.side, o.m%4+1)
 			})
 		}, func(w *world, in []datum, o *op) []datum {
@@ -141,8 +140,8 @@ func joins() map[string]operator {
 
 // another returns what comes from another source.
 func (w *world) another(o *op) stream {
-	f := w.source(false)
-	o.other = w.lastSource
+	var f stream
+	o.other, f = w.source(o.source)
 	return w.chain(f, o.subs[0])
 }
 

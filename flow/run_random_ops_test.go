@@ -19,18 +19,21 @@ type op struct {
 	n, m int     // 1 to 9, 0 to 90
 	subs [][]*op // branches, the side of a Tee, or what is behind another source
 
+	source string // kind of the other source
+
 	at      *point   // behind it
 	outs    []*point // of its branches
-	other   *point   // behind the other source
+	other   *source
 	side    *end
 	letters *end
+	beside  *seen[int]
 }
 
 func (o *op) String() string {
 	if len(o.subs) == 0 {
 		return fmt.Sprintf("%s(%d,%d)", o.kind, o.n, o.m)
 	}
-	return fmt.Sprintf("%s(%d,%d)%v", o.kind, o.n, o.m, o.subs)
+	return fmt.Sprintf("%s(%d,%d)%s%v", o.kind, o.n, o.m, o.source, o.subs)
 }
 
 // operator is how an op is built, and what it does to a sequence.
@@ -42,7 +45,7 @@ type operator struct {
 // allOperators returns all there are, by kind.
 func allOperators() map[string]operator {
 	all := map[string]operator{}
-	for _, group := range []map[string]operator{steps(), states(), edges(), forks(), joins()} {
+	for _, group := range []map[string]operator{steps(), states(), timed(), edges(), forks(), joins()} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -61,19 +64,13 @@ type drawer struct {
 }
 
 func (d *drawer) chain(depth int) (ops []*op) {
-	var kinds []string
-	for kind := range allOperators() {
-		switch o := (&op{kind: kind}); {
-		case leaving(o) && !d.leavers:
-		case depth == 0 && (forking(o) || joining(o)):
-		default:
-			kinds = append(kinds, kind)
-		}
-	}
-	slices.Sort(kinds)
+	possible := slices.DeleteFunc(kinds(allOperators()), func(kind string) bool {
+		o := &op{kind: kind}
+		return leaving(o) && !d.leavers || depth == 0 && (forking(o) || joining(o))
+	})
 	for range rapid.IntRange(0, 6).Draw(d.T, "length") {
 		o := &op{
-			kind: rapid.SampledFrom(kinds).Draw(d.T, "kind"),
+			kind: rapid.SampledFrom(possible).Draw(d.T, "kind"),
 			n:    rapid.IntRange(1, 9).Draw(d.T, "n"), m: rapid.IntRange(0, 90).Draw(d.T, "m"),
 		}
 		switch {
@@ -84,14 +81,26 @@ func (d *drawer) chain(depth int) (ops []*op) {
 		case o.kind == "tee" || joining(o):
 			o.subs = [][]*op{d.chain(depth - 1)}
 		}
+		if joining(o) {
+			o.source = d.source()
+		}
 		ops = append(ops, o)
 	}
 	return ops
 }
 
+// source draws the kind of a source, and every other time one whose messages are acknowledged.
+func (d *drawer) source() string {
+	if rapid.Bool().Draw(d.T, "messages") {
+		return "items"
+	}
+	return rapid.SampledFrom(kinds(sourceKinds())).Draw(d.T, "source")
+}
+
 // chain appends operators to f.
 func (w *world) chain(f stream, ops []*op) stream {
 	for _, o := range ops {
+		w.s.seen.note("operator " + o.kind)
 		f = w.table[o.kind].build(w, f, o)
 	}
 	return f

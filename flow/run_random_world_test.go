@@ -8,17 +8,19 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/flow"
 	"github.com/weir-go/weir/stage"
 )
 
-// datum is what flows through a random graph: a value, the messages that it was made of, and the input of a Merge that it came
-// through.
+// datum is what flows through a random graph: a value, the messages that it was made of, the input of a Merge that it came
+// through, and how many values a Conflate has made it of.
 type datum struct {
 	v    int
 	ids  []int
 	mark int
+	of   int
 }
 
 func (d datum) String() string { return fmt.Sprint(d.v, d.ids) }
@@ -28,26 +30,66 @@ type stream = flow.Flow[datum]
 var errGoexit = stage.ErrGoexit
 
 // idSpan is how many numbers a source has for its messages.
-const idSpan = 1000
+const idSpan = 10_000
 
 // world is one run of a scenario: what its user code has seen, and what is wrong.
 type world struct {
-	s          *scenario
-	table      map[string]operator
-	brokers    []*broker // nil: a plain source
-	first      *point    // behind the first source
-	lastSource *point
-	end        *end
-	receivers  sync.WaitGroup
-	count      int // of points, for names
+	s       *scenario
+	table   map[string]operator
+	sources []*source
+	ends    []*end         // the main ones
+	shelves map[int]*shelf // by source, from one run to the next
+	idles   []*op          // the IdleTimeouts
+	count   int            // of points, for names
+	forks   bool           // an item may have several ways
+	leavers bool           // something may end its input early
+
+	begun   chan struct{} // closed when the run has been started
+	over    chan struct{} // closed at its end
+	starts  []func()      // what runs beside it
+	tidies  []func(error) // to be done when it has ended, told how
+	helpers sync.WaitGroup
+	graph   flow.Graph
+	live    *flow.Run // nil before begun, and where nobody has a handle
+	ended   time.Duration
 
 	calls  atomic.Int64
 	struck atomic.Bool
+	hung   atomic.Bool
 
-	leavers, lenient, exact bool
+	lenient, exact bool
 
-	mu  sync.Mutex
-	bad []error
+	mu    sync.Mutex
+	bad   []error
+	began time.Time
+}
+
+func newWorld(s *scenario) *world {
+	w := &world{
+		s: s, table: allOperators(), shelves: map[int]*shelf{}, began: time.Now(),
+		begun: make(chan struct{}), over: make(chan struct{}),
+	}
+	w.leavers = s.fault == "leave" || uses(s.ops, leaving)
+	w.forks = uses(s.ops, forking)
+	return w
+}
+
+// begin starts what runs beside the run.
+func (w *world) begin() {
+	close(w.begun)
+	for _, start := range w.starts {
+		start()
+	}
+}
+
+// tidy ends what runs beside the run, which has ended with err.
+func (w *world) tidy(err error) {
+	w.ended = time.Since(w.began)
+	close(w.over)
+	for _, fn := range w.tidies {
+		fn(err)
+	}
+	w.helpers.Wait()
 }
 
 func (w *world) wrong(err error) {
@@ -56,6 +98,13 @@ func (w *world) wrong(err error) {
 	if err != nil {
 		w.bad = append(w.bad, err)
 	}
+}
+
+// well reports whether nothing is known to be wrong.
+func (w *world) well() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.bad) == 0
 }
 
 // hit is called by all user code, and does the fault when it is its turn.
@@ -80,18 +129,33 @@ func (w *world) must() {
 	}
 }
 
+// dwell is how long a sink takes for a push: the first one of a scenario may hang.
+func (w *world) dwell(ctx context.Context) error {
+	d := w.s.slow
+	if w.s.hang > 0 && w.hung.CompareAndSwap(false, true) {
+		d = w.s.hang
+	}
+	return nap(ctx, d)
+}
+
 // point is a place where the values are noted that pass: a source, or the exit of an operator whose result depends on who was
 // faster. The reference goes on with what was noted.
 type point struct {
 	name    string
+	number  int
 	got     *seen[datum]
-	dropped *seen[datum] // by the edge there
-	most    int          // an edge's capacity
+	dropped *seen[datum]    // by the edge there
+	own     *seen[datum]    // made there
+	most    int             // an edge's capacity
+	ended   flow.Settlement // how what it drops ends; nil: it does not say
 }
 
 func (w *world) point(name string) *point {
 	w.count++
-	return &point{name: fmt.Sprint(name, w.count), got: newSeen[datum](), dropped: newSeen[datum]()}
+	return &point{
+		name: fmt.Sprint(name, w.count), number: w.count,
+		got: newSeen[datum](), dropped: newSeen[datum](), own: newSeen[datum](),
+	}
 }
 
 // watch notes what passes p.
@@ -99,49 +163,12 @@ func (p *point) watch(f stream) stream {
 	return f.Tap(func(d datum) { _ = p.got.each(context.Background(), d) })
 }
 
-// source returns a new source of the scenario's kind.
-func (w *world) source(plain bool) stream {
-	k := len(w.brokers)
-	p := w.point("source")
-	if w.lastSource = p; k == 0 {
-		w.first = p
-	}
-	var f flow.Flow[int]
-	if plain {
-		w.brokers = append(w.brokers, nil)
-		f = flow.FromSlice(ints(w.s.items))
-	} else {
-		b := newBroker(w.s.items)
-		b.most, b.stays = w.s.most, w.s.fault == "drain"
-		w.brokers = append(w.brokers, b)
-		var opts []flow.SourceOption
-		if w.s.atFrom {
-			opts = append(opts, flow.SettleDropped(flow.Ack))
-		}
-		f = flow.FromItems(stage.ItemSourceFunc(func(ctx context.Context, dst []stage.Item[int]) (int, error) {
-			if err := nap(ctx, w.s.pause); err != nil {
-				return 0, err
-			}
-			if err := w.hit(); err != nil {
-				return 0, err
-			}
-			return b.PullItems(ctx, dst)
-		}), opts...)
-	}
-	return p.watch(f.Map(func(i int) datum {
-		if plain {
-			return datum{v: i}
-		}
-		return datum{v: i, ids: []int{k*idSpan + i}}
-	}))
-}
-
 // settledOnce is L1: every message that was handed out is settled, once.
 func (w *world) settledOnce() error {
 	var errs []error
-	for _, b := range w.brokers {
-		if b != nil {
-			errs = append(errs, b.problem())
+	for _, src := range w.sources {
+		if src.broker != nil {
+			errs = append(errs, src.broker.problem())
 		}
 	}
 	return errors.Join(errs...)
@@ -149,7 +176,7 @@ func (w *world) settledOnce() error {
 
 // outcome returns how message id ended.
 func (w *world) outcome(id int) (stage.Outcome, bool) {
-	b := w.brokers[id/idSpan]
+	b := w.sources[id/idSpan].broker
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	os := b.settled[id%idSpan]
@@ -161,12 +188,12 @@ func (w *world) outcome(id int) (stage.Outcome, bool) {
 
 // allDone checks that a run without a fault has let no message down.
 func (w *world) allDone() {
-	for k, b := range w.brokers {
-		if b == nil {
+	for k, src := range w.sources {
+		if src.broker == nil || src.shelf != nil { // reached is for the latter
 			continue
 		}
 		var left []int
-		for i := range b.next {
+		for i := range src.broker.next {
 			o, _ := w.outcome(k*idSpan + i)
 			late := w.s.fault == "drain" && o.Kind == stage.Failed // given back behind the drain
 			if o.Kind != stage.Done && !errors.Is(o.Err, flow.ErrDropped) && !late {
@@ -177,30 +204,4 @@ func (w *world) allDone() {
 			w.wrong(fmt.Errorf("source %d: messages %v are not done", k, brief(left)))
 		}
 	}
-}
-
-// edges is L2: no edge ever held more than its capacity, and none loses count, at any moment.
-func (w *world) edges(r *flow.Run, over bool) error {
-	var errs []error
-	for _, e := range r.Stats().Edges {
-		if e.MaxDepth > e.Capacity || e.In != e.Out+int64(e.Depth)+e.Dropped.Total() {
-			errs = append(errs, fmt.Errorf("L2: edge %s: depth up to %d of %d, in %d, out %d, held %d, dropped %d",
-				e.Name, e.MaxDepth, e.Capacity, e.In, e.Out, e.Depth, e.Dropped.Total()))
-		}
-		if over {
-			errs = append(errs, w.hooks(w.s.ops, e))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// hooks compares what an edge says it has dropped with what its hook was told.
-func (w *world) hooks(ops []*op, e flow.EdgeStats) (err error) {
-	uses(ops, func(o *op) bool {
-		if p := o.at; p != nil && p.name == e.Name && int64(len(p.dropped.values())) != e.Dropped.Total() {
-			err = fmt.Errorf("edge %s dropped %d, its hook was told of %d", e.Name, e.Dropped.Total(), len(p.dropped.values()))
-		}
-		return false
-	})
-	return err
 }

@@ -58,6 +58,8 @@ type Run struct {
 	report  counts
 
 	mu        sync.Mutex
+	running   bool  // it has been started
+	early     error // of a stop before that
 	cause     error
 	others    []error
 	sinks     int // that must reach their end
@@ -160,6 +162,13 @@ func (r *Run) Start(ctx context.Context, inline *Worker) {
 	if ctx.Done() != nil {
 		r.watch = context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })
 	}
+	r.mu.Lock()
+	r.running = true
+	early := r.early
+	r.mu.Unlock()
+	if early != nil {
+		r.fail(early)
+	}
 	for _, w := range r.Workers {
 		if w != inline {
 			go w.main()
@@ -182,6 +191,12 @@ func (r *Run) fail(err error) {
 	first := r.cause == nil
 	switch {
 	case r.published:
+		r.mu.Unlock()
+		return
+	case !r.running: // it is being built, and a hub or an inlet that it reads from has failed: Start sees to it
+		if r.early == nil {
+			r.early = err
+		}
 		r.mu.Unlock()
 		return
 	case r.clean: // all is done but for the closing: that is not waited for any longer than a second

@@ -124,14 +124,19 @@ func Deliver[T any](w *Worker, st *Stage, in Input[T], to stage.Subscriber[T], c
 
 // run delivers, and tells the subscriber how it ended, also where the subscriber's code does not return.
 func (t *subscriberTail[T]) run() (err error) {
+	returned := false
 	err = &stage.Error{Stage: t.Stage.Name, Err: stage.ErrGoexit}
 	defer func() {
+		if !returned && t.W.resume {
+			return // a step in front has dealt with a Goexit: another goroutine goes on
+		}
 		if terr := t.tell(err); terr != nil {
 			err = terr
 		}
 		t.to = nil // a run that is kept does not keep its subscriber
 	}()
 	err = t.loop()
+	returned = true
 	return err
 }
 
