@@ -22,7 +22,7 @@ func main() {
 	cases.Memory().Child()
 	rounds := flag.Int("rounds", 9, "rounds to measure, at least 7; one more to warm up")
 	rows := flag.String("rows", "", "rows to measure, such as P1,P2; all of them by default")
-	within := flag.Duration("within", 75*time.Second, "time for all rounds: what does not fit is left out, down to 7 rounds")
+	within := flag.Duration("within", 150*time.Second, "time for all rounds: what does not fit is left out, down to 7 rounds")
 	write := flag.String("write", "", "file to write the table to; only for a run of all rows")
 	flag.Parse()
 	met, err := run(*rounds, *rows, *within, *write)
@@ -66,7 +66,7 @@ func run(rounds int, rows string, within time.Duration, write string) (met bool,
 	for _, r := range results {
 		fmt.Println(r)
 	}
-	fmt.Printf("medians of %d rounds\n", done)
+	fmt.Printf("medians of %d rounds; behind them their quartiles, their least and greatest value, and the absolute figures\n", done)
 	if write != "" {
 		err = os.WriteFile(write, []byte(bench.Markdown(results, done, time.Now())), 0o644)
 	}

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,112 @@ func TestARowIsJudgedByItsRatio(t *testing.T) {
 				t.Errorf("target %v: Met() = %v, want %v", c.target, !c.met, c.met)
 			}
 		})
+	}
+}
+
+func TestWhatIsAddedIsJudgedByTheDifference(t *testing.T) {
+	for _, c := range []struct {
+		extra float64
+		met   bool
+	}{{1e9, true}, {1e9 - 1, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			cases := pair(taking(3*time.Second), taking(2*time.Second), 0)
+			cases[0].Figures = []bench.Figure{{Unit: "ns/item", Extra: c.extra, Goal: 60}}
+			results, _, err := bench.Run(cases, 7, time.Now().Add(time.Hour))
+			if err != nil {
+				t.Fatalf("Run() = %v, want nil", err)
+			}
+			if r := results[0]; r.Value != "+1000000000.0 ns/item" || r.Met != c.met || !strings.HasSuffix(r.Target, " ns/item, goal 60") {
+				t.Errorf("extra %v: got %+v, want a second more, met %v, and the goal", c.extra, r, c.met)
+			}
+		})
+	}
+}
+
+func TestTheIntervalIsThatOfTheMiddleHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		round := 0
+		weir := func(n int) bench.Trial { // the rounds behind the warm-up take 1 to 8 seconds an item
+			d := time.Duration(n) * time.Duration(round) * time.Second
+			round++
+			return bench.Trial{Run: func() error { time.Sleep(d); return nil }}
+		}
+		results, _, err := bench.Run(pair(weir, taking(time.Second), 0), 8, time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatalf("Run() = %v, want nil", err)
+		}
+		if r := results[0]; r.Interval != "3.00..7.00" || r.Spread != "1.00..8.00" {
+			t.Errorf("got the quartiles %q and the spread %q, want 3.00..7.00 and 1.00..8.00", r.Interval, r.Spread)
+		}
+	})
+}
+
+func TestProcessorTimeLeavesOutWaiting(t *testing.T) {
+	x := uint64(1)
+	busy := func(int) bench.Trial {
+		return bench.Trial{Run: func() error {
+			for range 20_000_000 {
+				x ^= x << 13
+				x ^= x >> 7
+				x ^= x << 17
+			}
+			return nil
+		}}
+	}
+	cases := pair(taking(time.Millisecond), busy, 0.5)
+	cases[0].Figures = []bench.Figure{{Name: "cpu", Unit: "ns/item", Target: 0.5, CPU: true}}
+	results, _, err := bench.Run(cases, 7, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatalf("Run() = %v, want nil", err)
+	}
+	if r := results[0]; r.Row != "X1 cpu" || !r.Met {
+		t.Errorf("got %+v, want a sleep to take less than half of what a loop takes", r)
+	}
+}
+
+func TestEachRoundIsSetUpAndEachTrialClosed(t *testing.T) {
+	var log []string
+	side := func(name string) bench.Side {
+		return func(int) bench.Trial {
+			return bench.Trial{
+				Run:   func() error { return nil },
+				Close: func() error { log = append(log, name); return nil },
+			}
+		}
+	}
+	cases := pair(side("w"), side("b"), 0)
+	cases[0].AllocItems = 3
+	cases[0].Setup = func(n int) (func() error, error) {
+		log = append(log, fmt.Sprint("(", n))
+		return func() error { log = append(log, ")"); return nil }, nil
+	}
+	if _, _, err := bench.Run(cases, 7, time.Now().Add(time.Hour)); err != nil {
+		t.Fatalf("Run() = %v, want nil", err)
+	}
+	if want := strings.Repeat("(10wb)(10bw)", 4) + "(3www)"; strings.Join(log, "") != want {
+		t.Errorf("got %q, want %q", strings.Join(log, ""), want)
+	}
+}
+
+func TestWhatCanNotBePreparedOrClosedFailsTheBenchmark(t *testing.T) {
+	wrong := errors.New("no server")
+	ok := func() error { return nil }
+	fails := func() error { return wrong }
+	for name, change := range map[string]func(*bench.Case){
+		"setup": func(c *bench.Case) { c.Setup = func(int) (func() error, error) { return nil, wrong } },
+		"stop":  func(c *bench.Case) { c.Setup = func(int) (func() error, error) { return fails, nil } },
+		"close": func(c *bench.Case) {
+			c.Weir = func(int) bench.Trial { return bench.Trial{Run: ok, Close: fails} }
+		},
+	} {
+		cases := pair(taking(0), taking(0), 0)
+		change(&cases[0])
+		if _, _, err := bench.Run(cases, 7, time.Now().Add(time.Hour)); !errors.Is(err, wrong) {
+			t.Errorf("%s: Run() = %v, want %v", name, err, wrong)
+		}
+		if err := cases[0].Try(1); !errors.Is(err, wrong) {
+			t.Errorf("%s: Try() = %v, want %v", name, err, wrong)
+		}
 	}
 }
 
@@ -153,14 +260,14 @@ func TestQuantile(t *testing.T) {
 func TestLinesAndTable(t *testing.T) {
 	met := bench.Result{
 		Row: "P1", What: "hop", Against: "channels", Value: "0.12 x", Target: "<= 0.15", Met: true,
-		Spread: "0.11..0.14", Weir: "28.1 ns/item", Baseline: "232 ns/item", Allocs: "0.0000",
+		Interval: "0.12..0.13", Spread: "0.11..0.14", Weir: "28.1 ns/item", Baseline: "232 ns/item", Allocs: "0.0000",
 	}
 	missed, reported := met, met
 	missed.Met, reported.Target = false, "none"
 	if got, want := met.String(), "P1             0.12 x (target 0.15) met, 0.0000 allocs"; !strings.HasPrefix(got, want) {
 		t.Errorf("String() = %q, want it to begin with %q", got, want)
 	}
-	for _, want := range []string{"0.11..0.14", "28.1 ns/item", "232 ns/item"} {
+	for _, want := range []string{"0.11..0.14", "0.12..0.13", "28.1 ns/item", "232 ns/item"} {
 		if !strings.Contains(met.String(), want) {
 			t.Errorf("String() = %q, want %q in it", met.String(), want)
 		}
@@ -168,7 +275,7 @@ func TestLinesAndTable(t *testing.T) {
 	table := bench.Markdown([]bench.Result{met, missed, reported}, 9, time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
 	for _, want := range []string{
 		"2027-01-02", "Medians of 9 interleaved rounds", bench.Machine(),
-		"| P1 | hop | channels | 0.12 x | <= 0.15 | met | 0.11..0.14 | 28.1 ns/item | 232 ns/item | 0.0000 |",
+		"| P1 | hop | channels | 0.12 x | <= 0.15 | met | 0.12..0.13 | 0.11..0.14 | 28.1 ns/item | 232 ns/item | 0.0000 |",
 		"| 0.12 x | <= 0.15 | **missed** |", "| 0.12 x | none | reported |",
 	} {
 		if !strings.Contains(table, want) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -19,6 +20,10 @@ type Case struct {
 	// spread over them, so 0.0000 takes about four million.
 	AllocItems int
 
+	// Setup, where there is one, prepares what both sides of a round share, such as a server, for trials over n items. It is not
+	// measured, and stop undoes it.
+	Setup func(n int) (stop func() error, err error)
+
 	Weir, Baseline Side
 }
 
@@ -27,6 +32,10 @@ type Figure struct {
 	Name   string // "p99"; "" where there is one only
 	Unit   string
 	Target float64 // most that the ratio may be; 0: it is only reported
+	Goal   float64 // what the ratio, or the excess, should be: it is shown beside the target, which leaves room for noise; 0: none
+	// CPU says that the figure is the processor time of the whole process, not the time that has passed: what others do on the
+	// machine is hardly in it, what a server in the process does is.
+	CPU bool
 	// Extra, in place of Target, is how much the figure may exceed the baseline's, in its unit: for what is added to something
 	// else, whatever that costs.
 	Extra float64
@@ -37,6 +46,14 @@ type Figure struct {
 
 // PerItem is the figure of most cases: the time of an item.
 func PerItem(target float64) []Figure { return []Figure{{Unit: "ns/item", Target: target}} }
+
+// PerItemAndCPU is [PerNoisyItem] with a goal, and the same in processor time, which is judged by its median.
+func PerItemAndCPU(goal, target float64) []Figure {
+	return []Figure{
+		{Unit: "ns/item", Goal: goal, Target: target, Noisy: true},
+		{Name: "cpu", Unit: "ns/item", Goal: goal, Target: target, CPU: true},
+	}
+}
 
 // PerNoisyItem is [PerItem] for work that competes for the cores with whatever else the machine does.
 func PerNoisyItem(target float64) []Figure {
@@ -74,16 +91,18 @@ type Side func(n int) Trial
 type Trial struct {
 	Run    func() error // what is timed
 	Verify func() error // what was wrong with the result; nil: Run has said it
+	Close  func() error // lets go of what the trial holds, in any case; nil: nothing
 	// Figures returns what was measured, one for each Figure of the case; nil: the time of an item.
 	Figures func() []float64
 }
 
-// do runs a trial over n items and returns its figures.
-func (s Side) do(n int) ([]float64, error) {
+// do runs a trial over n items and returns what the figures are.
+func (s Side) do(n int, figures []Figure) (measured []float64, err error) {
 	t := s(n)
-	began := time.Now()
-	err := t.Run()
-	took := time.Since(began)
+	defer func() { err = errors.Join(err, t.close()) }()
+	began, spent := time.Now(), cpuTime()
+	err = t.Run()
+	took, spent := time.Since(began), cpuTime()-spent
 	if err == nil && t.Verify != nil {
 		err = t.Verify()
 	}
@@ -93,15 +112,45 @@ func (s Side) do(n int) ([]float64, error) {
 	if t.Figures != nil {
 		return t.Figures(), nil
 	}
-	return []float64{float64(took.Nanoseconds()) / float64(n)}, nil
+	for _, f := range figures {
+		d := took
+		if f.CPU {
+			d = spent
+		}
+		measured = append(measured, float64(d.Nanoseconds())/float64(n))
+	}
+	return measured, nil
+}
+
+func (t *Trial) close() error {
+	if t.Close == nil {
+		return nil
+	}
+	return t.Close()
+}
+
+// setup prepares the case for trials over n items.
+func (c *Case) setup(n int) (stop func() error, err error) {
+	if c.Setup == nil {
+		return func() error { return nil }, nil
+	}
+	if stop, err = c.Setup(n); err != nil {
+		return nil, fmt.Errorf("%s: setup: %w", c.Row, err)
+	}
+	return stop, nil
 }
 
 // Try runs both sides once over n items, without measuring, and returns what was wrong.
-func (c *Case) Try(n int) error {
-	if _, err := c.Weir.do(n); err != nil {
+func (c *Case) Try(n int) (err error) {
+	stop, err := c.setup(n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if _, err := c.Weir.do(n, c.Figures); err != nil {
 		return fmt.Errorf("%s: weir: %w", c.Row, err)
 	}
-	if _, err := c.Baseline.do(n); err != nil {
+	if _, err := c.Baseline.do(n, c.Figures); err != nil {
 		return fmt.Errorf("%s: baseline: %w", c.Row, err)
 	}
 	return nil

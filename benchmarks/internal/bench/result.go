@@ -14,7 +14,8 @@ type Result struct {
 	Value    string // "0.12 x"
 	Target   string // "<= 0.15"; "none" where the row is only reported
 	Met      bool
-	Spread   string // "0.11..0.14"
+	Interval string // "0.12..0.13": the quartiles; "" where there are too few values
+	Spread   string // "0.11..0.14": the least and the greatest value
 	Weir     string // absolute figures
 	Baseline string
 	Allocs   string // per item; "" where they are not counted
@@ -35,6 +36,7 @@ func (s *series) results(c *Case) []Result {
 			Row: strings.TrimSpace(c.Row + " " + f.Name), What: c.What, Against: c.Against,
 			Value: value, Target: "none",
 			Met:      f.met(judged),
+			Interval: interval(s.ratios[i]),
 			Spread:   fmt.Sprintf("%.2f..%.2f", slices.Min(s.ratios[i]), slices.Max(s.ratios[i])),
 			Weir:     absolute(Median(s.weir[i]), f.Unit),
 			Baseline: absolute(Median(s.baseline[i]), f.Unit),
@@ -45,12 +47,21 @@ func (s *series) results(c *Case) []Result {
 		if f.Extra > 0 {
 			r.Target = fmt.Sprintf("<= %+.0f %s", f.Extra, f.Unit)
 		}
+		if f.Goal > 0 {
+			r.Target += ", goal " + strings.TrimSuffix(fmt.Sprintf("%.2f", f.Goal), ".00")
+		}
 		if c.AllocItems > 0 {
 			r.Allocs = fmt.Sprintf("%.4f", s.allocs)
 			r.Met = r.Met && (!c.NoAllocs || s.allocs == 0) && (c.MaxAllocs == 0 || s.allocs <= c.MaxAllocs)
 		}
 	}
 	return results
+}
+
+// interval is the middle half of vs.
+func interval(vs []float64) string {
+	vs = slices.Sorted(slices.Values(vs))
+	return fmt.Sprintf("%.2f..%.2f", Quantile(vs, 0.25), Quantile(vs, 0.75))
 }
 
 // absolute is a figure with its unit, in three digits.
@@ -71,7 +82,7 @@ func (r Result) String() string {
 	if r.Allocs != "" {
 		line += ", " + r.Allocs + " allocs"
 	}
-	return fmt.Sprintf("%-60s %-14s weir %s, baseline %s", line, r.Spread, r.Weir, r.Baseline)
+	return fmt.Sprintf("%-60s %-14s %-14s weir %s, baseline %s", line, r.Interval, r.Spread, r.Weir, r.Baseline)
 }
 
 // verdict is "met", or what stands for a miss.

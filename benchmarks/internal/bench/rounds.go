@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -53,14 +54,18 @@ func Run(cases []Case, rounds int, deadline time.Time) ([]Result, int, error) {
 }
 
 // round runs both sides once, and keeps the figures unless it is the first round.
-func (s *series) round(c *Case, round int) error {
+func (s *series) round(c *Case, round int) (err error) {
+	stop, err := c.setup(c.Items)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	var figures [2][]float64
 	sides := [2]Side{c.Weir, c.Baseline}
 	for k := range sides {
 		k ^= round & 1
 		runtime.GC() // so that no side clears up behind the other
-		var err error
-		if figures[k], err = sides[k].do(c.Items); err != nil {
+		if figures[k], err = sides[k].do(c.Items, c.Figures); err != nil {
 			return fmt.Errorf("%s: %s: %w", c.Row, [2]string{"weir", "baseline"}[k], err)
 		}
 	}
@@ -76,12 +81,17 @@ func (s *series) round(c *Case, round int) error {
 }
 
 // countAllocs counts the allocations of weir's side: the least of three runs, because the runtime allocates now and then, too.
-func (s *series) countAllocs(c *Case) error {
+func (s *series) countAllocs(c *Case) (err error) {
+	if c.AllocItems == 0 {
+		return nil
+	}
+	stop, err := c.setup(c.AllocItems)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	s.allocs = math.Inf(1)
 	for range 3 {
-		if c.AllocItems == 0 {
-			return nil
-		}
 		n, err := mallocs(c.Weir(c.AllocItems))
 		if err != nil {
 			return fmt.Errorf("%s: weir: %w", c.Row, err)
@@ -92,10 +102,11 @@ func (s *series) countAllocs(c *Case) error {
 }
 
 // mallocs returns how many objects the run of a trial allocates.
-func mallocs(t Trial) (uint64, error) {
+func mallocs(t Trial) (n uint64, err error) {
+	defer func() { err = errors.Join(err, t.close()) }()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := t.Run()
+	err = t.Run()
 	runtime.ReadMemStats(&after)
 	if err == nil && t.Verify != nil {
 		err = t.Verify()

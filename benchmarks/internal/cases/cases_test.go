@@ -52,10 +52,20 @@ func BenchmarkCases(b *testing.B) {
 		for name, side := range map[string]bench.Side{"weir": c.Weir, "baseline": c.Baseline} {
 			b.Run(c.Row+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
+				if c.Setup != nil {
+					stop, err := c.Setup(c.Items)
+					if err != nil {
+						b.Fatalf("Setup() = %v, want nil", err)
+					}
+					b.Cleanup(func() { _ = stop() })
+				}
 				for b.Loop() {
 					t := side(c.Items)
 					if err := t.Run(); err != nil {
 						b.Fatalf("Run() = %v, want nil", err)
+					}
+					if t.Close != nil {
+						_ = t.Close()
 					}
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.Items), "ns/item")

@@ -19,6 +19,7 @@ func All() []bench.Case {
 		Fused(), FusedTry(),
 		ParallelWork(false), ParallelWork(true), Parallel(false), Parallel(true),
 		DropNewest(), DropOldest(), OfferNewest(), OfferOldest(),
+		NATSSource(), NATSCumulative(), NATSCumulativeAlike(), NATSSink(), NATSSinkBare(),
 		Latency(),
 		Claims(),
 		Small(), SmallEdges(), SmallBuilt(),
