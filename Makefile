@@ -19,7 +19,7 @@ PACKAGES := ./... ./examples/... ./benchmarks/...
 
 # The packages that promise to need nothing but the standard library and backoff, and what the adapter for JetStream may need beside
 # them: the client, and what that needs. No server, no metrics.
-CORE        := ./stage ./flow ./flow/checkpoint ./broker ./broker/memory ./broker/brokertest
+CORE        := ./stage ./flow ./flow/checkpoint ./flow/sizing ./broker ./broker/memory ./broker/brokertest
 NATS_CLIENT := github\.com/nats-io/(nats\.go|nkeys|nuid)|github\.com/klauspost/compress|golang\.org/x/(crypto|sys)
 
 # The code needs Go 1.27. An older go command is told to fetch the pinned toolchain, also where its own
