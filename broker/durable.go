@@ -23,6 +23,8 @@ type DurableOptions struct {
 	Subject string
 	// OnFull is what the upstream half does where the stream is full, as in SinkOptions.
 	OnFull flow.Policy
+	// PushSize is how many items the upstream half sends at once, as in SinkOptions. So many wait in front of it.
+	PushSize int
 	// ExactlyOnce gives each message an identity made of the one it came from, the name of the edge, and its number among those
 	// made of the same. An input that comes again, because its acknowledgement was lost, is then not stored twice, as long
 	// as the broker remembers the identity. It needs items with an identity, and steps in between that keep the order and
@@ -40,17 +42,22 @@ type DurableOptions struct {
 //	Shape:        T → T; two goroutines, and those of the adapter.
 //	Backpressure: a full stream, with Block. Downstream asks for what it has room for.
 //	Ends:         when upstream has ended and the stream is empty, where out is an [Ender]; otherwise when the run is
-//	              stopped or drained. What is in the stream then stays there, for the next run or another process.
+//	              stopped or drained. A drain first lets everything that is inside get into the stream. What is in the
+//	              stream then stays there, for the next run or another process.
 //	Order:        the stream's; a message that comes again comes later.
 //	Errors:       those of the two halves. Wrong options are build errors.
 //	Claims:       an input is done when the broker has confirmed that everything made of it is stored. A message of the
 //	              stream is acknowledged when everything made of it has left the pipeline.
 func Durable[T any](in Sender, out Fetcher, c Codec[T], o DurableOptions) func(flow.Flow[T]) flow.Flow[T] {
 	return func(f flow.Flow[T]) flow.Flow[T] {
-		e, _ := out.(Ender)
-		sink := DurableIn(in, c, o)
-		sink.ender = e
-		return DurableOut(out, c, o).With(f.ToItems(sink, flow.Name(o.name()+".in")))
+		sink, fed := DurableIn(in, c, o), make(chan struct{})
+		sink.finished = func() {
+			close(fed)
+			if e, ok := out.(Ender); ok {
+				e.EndWhenEmpty()
+			}
+		}
+		return durableOut(&follower[T]{NewSource(out, c, o.source()), fed}, o).With(f.ToItems(sink, flow.Name(o.name()+".in")))
 	}
 }
 
@@ -64,12 +71,12 @@ func (o *DurableOptions) name() string {
 // EdgeSink is the upstream half of a durable edge.
 type EdgeSink[T any] struct {
 	*Sink[T]
-	ender Ender // nil where the other half is somewhere else
+	finished func() // nil where the other half is somewhere else
 }
 
 // DurableIn is the upstream half of [Durable] alone: a sink that puts a flow into the stream.
 func DurableIn[T any](in Sender, c Codec[T], o DurableOptions) *EdgeSink[T] {
-	s := NewSink(in, c, SinkOptions[T]{Subject: func(T) string { return o.Subject }, OnFull: o.OnFull})
+	s := NewSink(in, c, SinkOptions[T]{Subject: func(T) string { return o.Subject }, OnFull: o.OnFull, PushSize: o.PushSize})
 	if o.Subject == "" {
 		s.wrong = append(s.wrong, errors.New("the edge needs a Subject"))
 	}
@@ -81,21 +88,39 @@ func DurableIn[T any](in Sender, c Codec[T], o DurableOptions) *EdgeSink[T] {
 
 // Finish implements [stage.Finisher]: the other half ends when it has emptied the stream.
 func (s *EdgeSink[T]) Finish(context.Context) error {
-	if s.ender != nil {
-		s.ender.EndWhenEmpty()
+	if s.finished != nil {
+		s.finished()
 	}
 	return nil
 }
 
 // DurableOut is the downstream half of [Durable] alone: a flow of what is in the stream.
 func DurableOut[T any](out Fetcher, c Codec[T], o DurableOptions) flow.Flow[T] {
-	so := o.Source
-	so.Trusted = true
+	return durableOut(NewSource(out, c, o.source()), o)
+}
+
+// source returns the options of the downstream half.
+func (o *DurableOptions) source() SourceOptions {
+	s := o.Source
+	s.Trusted = true
+	return s
+}
+
+// follower is the downstream half beside the other one.
+type follower[T any] struct {
+	*Source[T]
+	fed <-chan struct{}
+}
+
+// Fed implements [stage.Follower].
+func (f *follower[T]) Fed() <-chan struct{} { return f.fed }
+
+func durableOut[T any](src stage.ItemSource[T], o DurableOptions) flow.Flow[T] {
 	opts := []flow.SourceOption{flow.Name(o.name() + ".out")}
 	if o.Settle != nil {
 		opts = append(opts, flow.SettleDropped(o.Settle))
 	}
-	return flow.FromItems(NewSource(out, c, so), opts...)
+	return flow.FromItems(src, opts...)
 }
 
 // remembered is how many messages a source or an edge knows again.

@@ -33,6 +33,12 @@ func (c *collector) put(ctx context.Context, v string) error {
 	return nil
 }
 
+func (c *collector) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.got)
+}
+
 func edgeOf(s *memory.Stream, o broker.DurableOptions) func(flow.Flow[string]) flow.Flow[string] {
 	o.Subject = "edge"
 	return broker.Durable(s.Sender(memory.SendConfig{}), s.Fetcher(memory.FetchConfig{}), text, o)
@@ -104,6 +110,30 @@ func TestWhatADrainLeavesInTheStreamComesInTheNextRun(t *testing.T) {
 		want := numbered(1000)
 		slices.Sort(want)
 		wantSlice(t, "got", c.got, want)
+	})
+}
+
+// Where a drain begins while the stream is full, the half that waits for room gets it from the other one, and then both end.
+func TestADrainWithAFullStreamLetsWhatIsInsideIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.NewStream(memory.StreamConfig{MaxMessages: 20})
+		read := 0
+		src := flow.FromFunc(func(context.Context) (string, error) {
+			read++
+			return fmt.Sprint("v", read-1), nil
+		})
+		c := collector{wait: time.Second}
+		out := broker.Durable(s.Sender(memory.SendConfig{}), s.Fetcher(memory.FetchConfig{InFlight: 5}), text, broker.DurableOptions{Subject: "edge", PushSize: 30})
+		r, err := src.Apply(out).ForEach(c.put).Start(t.Context())
+		must(t, err)
+		time.Sleep(10 * time.Second)
+		before := c.count()
+		must(t, r.Drain(t.Context()))
+		left := int(s.Info().Messages)
+		if len(c.got)+left != read || left == 0 || len(c.got) <= before {
+			t.Errorf("read %d, handled %d, left %d", read, len(c.got), left)
+		}
+		wantSlice(t, "got", c.got, numbered(len(c.got)))
 	})
 }
 

@@ -24,3 +24,8 @@ type InFlighter interface{ InFlight() int }
 type Finisher interface {
 	Finish(ctx context.Context) error
 }
+
+// Follower is a source that another part of the same run feeds, in a way that the graph does not show: one half writes to a stream of a
+// broker what the other half reads. When a drain begins the half that writes may be waiting for room, which only the one that
+// reads can make; so a drain ends a Follower when Fed is closed, instead of at once.
+type Follower interface{ Fed() <-chan struct{} }

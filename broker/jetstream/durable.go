@@ -37,6 +37,8 @@ type DurableConfig struct {
 	// window is Duplicates; it must be longer than inputs take to come again. The input's own source should have Ack:
 	// Confirmed, and so has this edge.
 	ExactlyOnce bool
+	// PushSize is how many items the upstream half sends at once; 0 means 2,048. So many wait in front of it.
+	PushSize int
 	// Ordered keeps the order of items where the stream is full, too. For one process that writes.
 	Ordered bool
 	// Duplicates is how long the stream remembers identities; 2 min by default.
@@ -82,7 +84,7 @@ func (d *DurableConfig) options() broker.DurableOptions {
 		name = d.Stream
 	}
 	return broker.DurableOptions{
-		Name: name, Subject: d.subject(), OnFull: d.OnFull, ExactlyOnce: d.ExactlyOnce, Source: d.Source, Settle: d.Settle,
+		Name: name, Subject: d.subject(), OnFull: d.OnFull, PushSize: d.PushSize, ExactlyOnce: d.ExactlyOnce, Source: d.Source, Settle: d.Settle,
 	}
 }
 

@@ -52,8 +52,23 @@ func (h *sourceHead[T]) register(src any) {
 	h.W.opens = append(h.W.opens, func() { h.ctx, h.cancel = context.WithCancelCause(h.W.parent) })
 }
 
-// drain makes the next pull the end of the stream, and ends one that is waiting.
+// drain makes the next pull the end of the stream, and ends one that is waiting: at once, or when a [stage.Follower] is no longer fed.
 func (h *sourceHead[T]) drain() {
+	f, ok := h.items.(stage.Follower)
+	if !ok {
+		h.endNow()
+		return
+	}
+	go func() {
+		select {
+		case <-f.Fed():
+			h.endNow()
+		case <-h.ctx.Done():
+		}
+	}()
+}
+
+func (h *sourceHead[T]) endNow() {
 	h.draining.Store(true)
 	h.cancel(errDrain)
 }
