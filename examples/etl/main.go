@@ -178,9 +178,8 @@ func (j *job) finish(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// drain ends the intake. A Drain of the run would end every source, that behind the stream as well: then nobody would take anything
-// out of it any more, and where it is full the half in front of it would wait for ever. So it is the walk that ends, and
-// with it, once the stream is empty, the rest. The half that only loads is drained: the stream keeps what it does not get to.
+// drain ends the intake, that is the walk, and with it, once the stream is empty, the rest. A Drain of the run would leave in the
+// stream what is there when the last function has got in. The half that only loads is drained like that.
 func (j *job) drain(ctx context.Context) error {
 	if j.durable == nil || j.half == halfLoad {
 		return j.pipe.Drain(ctx)
