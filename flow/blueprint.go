@@ -31,6 +31,7 @@ type node struct {
 
 	inFlight int // of a source: how many items it leaves unsettled; 0 is no limit
 	fills    int // how many items it waits for, however long that takes
+	traits       // what else decides whether its branches can stand still
 
 	callers [8]uintptr
 	depth   int

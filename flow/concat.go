@@ -20,8 +20,8 @@ import (
 //	              fan-out: the flows may be of different kinds.
 //	Cost:         a call per chunk; no allocation per item.
 //
-// Don't concatenate branches of one fan-out that block: the first does not end before the second has taken its items, and that
-// one waits for its turn.
+// Branches of one fan-out that block can't be concatenated, a build error: the first does not end before the second has taken its
+// items, and that one waits for its turn.
 func (f Flow[T]) Concat(more ...Flow[T]) Flow[T] {
 	ups := make([]upstream[T], 0, 1+len(more))
 	nodes := make([]*node, 0, 1+len(more))

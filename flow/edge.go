@@ -189,6 +189,8 @@ func newEdge[T any](op string, f Flow[T], e Edge[T], s *settings) Flow[T] {
 	up := f.node()
 	n := newNode(op, s, up.about())
 	n.edge = true
+	n.count, n.loses, n.yields = e.Capacity, e.canDrop(), e.OnFull != Block
+	n.lags = n.loses && e.MaxWait == 0
 	e.validate(n)
 	return Flow[T]{&edged[T]{node: n, up: up, spec: e}}
 }

@@ -17,6 +17,7 @@ import (
 func (f Flow[T]) FlatMap[U any](fn func(T) []U, opts ...StepOption) Flow[U] {
 	n := stepNode("flatmap", f, opts)
 	n.check(fn != nil, "function must not be nil")
+	n.slices, n.flattens = flattening[T, U](n.ups[0])
 	return newStep(f, n, func(at engine.Fused, in engine.Input[T]) engine.Input[U] {
 		return engine.Input[U]{Reader: &flatMapStep[T, U]{Fused: at, in: in, fn: fn}, Stream: in.Stream}
 	})

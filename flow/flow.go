@@ -133,6 +133,7 @@ func guarded[T any](ctx context.Context, open func(context.Context) (stage.Sourc
 //	Errors: none.
 func FromSlice[T any](vs []T, opts ...SourceOption) Flow[T] {
 	f, _ := source("from", opts, true, func(context.Context, bool) (stage.Source[T], error) { return stage.Slice(vs), nil })
+	f.counted, f.count = true, len(vs)
 	return Flow[T]{f}
 }
 

@@ -11,14 +11,15 @@ import (
 //	              no goroutine of its own; holds at most 64 values of each.
 //	Emits:        what the input has whose turn it is.
 //	Backpressure: waits for downstream, and for the input whose turn it is, also while others have values: these go on
-//	              until their edges are full. For values as they come use Merge. Inputs that are branches of one
-//	              Split or Partition may wait for each other for ever.
+//	              until their edges are full. For values as they come use Merge.
 //	Ends:         when all inputs have ended; one that has ended is passed over.
-//	Errors:       none of its own. An error of any input stops the run. n < 1 is a build error.
+//	Errors:       none of its own. An error of any input stops the run. n < 1 is a build error. Inputs that are branches
+//	              of one fan-out must give equally many values, as for Zip.
 //	Claims:       travel along.
 func (f Flow[T]) Interleave(n int, others ...Flow[T]) Flow[T] {
 	nd, ups := joinedNode("interleave", &settings{}, append([]Flow[T]{f}, others...)...)
 	nd.check(n >= 1, argument("n", ">= 1", n))
+	nd.count = n
 	return Flow[T]{&fused[T]{node: nd, read: func(b *build, w *engine.Worker) engine.Input[T] {
 		ports, s := newPorts(b, w, ups, nd)
 		step := &interleaveStep[T]{Fused: engine.NewFused(w, b.stage(nd)), ports: ports, n: n, left: n}

@@ -13,9 +13,10 @@ import (
 //	              values of each.
 //	Emits:        the smallest value, once there is one of every input that has not ended.
 //	Backpressure: waits for downstream, and for the input that has no value: the others go on until their edges are
-//	              full. Inputs that are branches of one Split or Partition may wait for each other for ever.
+//	              full.
 //	Ends:         when all inputs have ended.
-//	Errors:       cmp can't fail. A panic in it stops the run. A nil cmp is a build error.
+//	Errors:       cmp can't fail. A panic in it stops the run. A nil cmp is a build error, and so are inputs that
+//	              are branches of one fan-out, Balance aside: they would wait for each other (docs/deadlock.md).
 //	Claims:       travel along.
 //	Cost:         about log2 of the number of inputs calls of cmp, up to twice as many; no allocation per item.
 func (f Flow[T]) MergeSorted(cmp func(a, b T) int, others ...Flow[T]) Flow[T] {

@@ -40,6 +40,7 @@ func (n *node) handling(s *settings) engine.Handling {
 		h.Timeout = *s.timeout
 	}
 	for _, d := range s.decisions {
+		n.loses = n.loses || d.Action == engine.Skip || d.Action == engine.DeadLetter || d.Action == engine.Redeliver
 		if d.Letters != nil {
 			n.validate(d.Letters.Sink)
 		}

@@ -28,43 +28,47 @@ func (n *node) validate(part any) {
 // expanding are the operators that may make many items out of one.
 var expanding = map[string]bool{"flatmap": true, "expand": true, "via": true, "groupby": true}
 
-// supply is how many items can be under way behind a node while none of them settles: what its sources leave unsettled.
-func supply(n *node) int {
-	switch {
-	case expanding[n.op]:
-		return math.MaxInt
-	case n.inFlight > 0:
-		return n.inFlight
-	case len(n.ups) == 0:
-		return math.MaxInt
+// supplies remembers what is known of the nodes of a blueprint.
+type supplies map[*node]int
+
+// of returns how many items can be under way behind a node while none of them settles: what its sources leave unsettled.
+func (s supplies) of(n *node) int {
+	if known, ok := s[n]; ok {
+		return known
 	}
-	sum := 0
-	for _, up := range n.ups {
-		if s := supply(up); s < math.MaxInt-sum {
-			sum += s
-		} else {
-			return math.MaxInt
+	supply := math.MaxInt
+	switch {
+	case expanding[n.op] || len(n.ups) == 0 && n.inFlight <= 0:
+	case n.inFlight > 0:
+		supply = n.inFlight
+	default:
+		if supply = s.sum(n.ups); n.fills > 1 && supply < math.MaxInt {
+			supply /= n.fills
 		}
 	}
-	if n.fills > 1 {
-		return sum / n.fills
+	s[n] = supply
+	return supply
+}
+
+// sum adds up what several nodes supply; MaxInt is no limit.
+func (s supplies) sum(nodes []*node) int {
+	sum := 0
+	for _, n := range nodes {
+		one := s.of(n)
+		if one >= math.MaxInt-sum {
+			return math.MaxInt
+		}
+		sum += one
 	}
 	return sum
 }
 
 // starved says what is wrong with a node that waits, however long that takes, for more items than can ever be there.
-func starved(n *node) string {
+func (s supplies) starved(n *node) string {
 	if n.fills <= 1 {
 		return ""
 	}
-	sum := 0
-	for _, up := range n.ups {
-		s := supply(up)
-		if s >= math.MaxInt-sum {
-			return ""
-		}
-		sum += s
-	}
+	sum := s.sum(n.ups)
 	if n.fills <= sum {
 		return ""
 	}

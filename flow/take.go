@@ -14,6 +14,7 @@ import (
 //	Claims: travel along; what waits in the edges in front of it is given back, in a branch of a fan-out it is done.
 func (f Flow[T]) Take(n int, opts ...StepOption) Flow[T] {
 	nd := stepNode("take", f, opts)
+	nd.count = n
 	nd.check(n >= 0, argument("n", ">= 0", n))
 	return newStep(f, nd, func(at engine.Fused, in engine.Input[T]) engine.Input[T] {
 		out := engine.Input[T]{Reader: &takeStep[T]{Fused: at, in: in, left: n}, Stream: in.Stream}
@@ -52,6 +53,7 @@ func (s *takeStep[T]) Leave() { s.in.Leave() }
 //	Errors: none of its own. n < 0 is a build error.
 func (f Flow[T]) Skip(n int, opts ...StepOption) Flow[T] {
 	nd := stepNode("skip", f, opts)
+	nd.count = n
 	nd.check(n >= 0, argument("n", ">= 0", n))
 	return newStep(f, nd, func(at engine.Fused, in engine.Input[T]) engine.Input[T] {
 		return engine.Input[T]{Reader: &skipStep[T]{Fused: at, in: in, left: n}, Stream: in.Stream}

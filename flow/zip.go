@@ -19,11 +19,12 @@ type Pair[A, B any] struct {
 //	Emits:        the pairs that are complete. It takes some values from the left, f, and then exactly as many from the
 //	              right.
 //	Backpressure: waits for downstream, and for one side while the other one waits: the faster side goes on until its
-//	              edge is full. Sides that come from one fan-out must give equally many values, or one may wait for
-//	              ever for a value that is stuck behind those of the other.
+//	              edge is full.
 //	Ends:         with the shorter side, and stops the other one. The end of the right is noticed when there is a value
 //	              of the left to pair. Values without a partner are given back.
-//	Errors:       none of its own.
+//	Errors:       none of its own. Sides that come from one fan-out must give equally many values, and have room for what
+//	              one of them holds back: otherwise one would wait for ever for a value that is stuck behind those
+//	              of the other, a build error as far as it can be seen (docs/deadlock.md).
 //	Claims:       a pair carries the claims of both; its metadata is that of a pair: the earlier deadline counts.
 func (f Flow[T]) Zip[U any, P interface{ Pair[T, U] }](other Flow[U], opts ...StepOption) Flow[P] {
 	return newZip("zip", f, other, opts, func(a T, b U) P { return P(Pair[T, U]{a, b}) })
@@ -34,7 +35,7 @@ func (f Flow[T]) Zip[U any, P interface{ Pair[T, U] }](other Flow[U], opts ...St
 //	Shape:        T and U → V; otherwise as for Zip.
 //	Backpressure: as for Zip.
 //	Ends:         as for Zip.
-//	Errors:       fn can't fail. A panic in it stops the run. A nil fn is a build error.
+//	Errors:       fn can't fail. A panic in it stops the run. A nil fn is a build error; otherwise as for Zip.
 //	Claims:       as for Zip.
 func (f Flow[T]) ZipWith[U, V any](other Flow[U], fn func(T, U) V, opts ...StepOption) Flow[V] {
 	return newZip("zipwith", f, other, opts, fn)
