@@ -74,7 +74,8 @@ type EdgeSink[T any] struct {
 	finished func() // nil where the other half is somewhere else
 }
 
-// DurableIn is the upstream half of [Durable] alone: a sink that puts a flow into the stream.
+// DurableIn is the upstream half of [Durable] alone: a sink that puts a flow into the stream. With ExactlyOnce it takes no OnError with
+// Retry: a push that comes again is numbered on.
 func DurableIn[T any](in Sender, c Codec[T], o DurableOptions) *EdgeSink[T] {
 	s := NewSink(in, c, SinkOptions[T]{Subject: func(T) string { return o.Subject }, OnFull: o.OnFull, PushSize: o.PushSize})
 	if o.Subject == "" {

@@ -19,9 +19,8 @@ const (
 	defaultMostDelay  = 30 * time.Second
 )
 
-// killer is how many deliveries above the attempt limit a message may have on receipt. Being given back raises the number as
-// failing does, so the limit itself proves nothing then; a message that is so far above it ends the processes it comes to.
-const killer = 5
+// defaultBeyond is the default of SourceOptions.Beyond.
+const defaultBeyond = 5
 
 // SourceOptions are the options of [NewSource]. The zero value is ready for use.
 type SourceOptions struct {
@@ -35,6 +34,11 @@ type SourceOptions struct {
 	// Attempts is how often a message may be delivered before one that fails is made a dead letter; 0 is no limit. It needs
 	// DeadLetters.
 	Attempts int
+	// Beyond is how many deliveries above Attempts a message may come with. One that comes with more has never failed here, and is
+	// taken for one that ends every process it comes to: it is made a dead letter unseen. Being given back by a process that
+	// ends counts as a delivery at the broker; where processes end often with much in hand Beyond must be larger. 5 by
+	// default; < 0 is no limit.
+	Beyond int
 	// DeadLetters is where messages go that fail for the last time, or can't be decoded. The original is ended once the dead
 	// letter is stored. Without it they come again, after a delay, for ever. The Source opens and closes it.
 	DeadLetters Sender
@@ -173,7 +177,7 @@ func (s *Source[T]) accept(d *Delivery) (item stage.Item[T], ok bool) {
 	if d.Attempt > 1 {
 		s.counts.redelivered.Add(1)
 	}
-	if n := s.opts.Attempts; n > 0 && s.failures(d) >= n+killer {
+	if n := s.opts.Attempts; n > 0 && s.opts.Beyond >= 0 && s.failures(d) >= n+cmp.Or(s.opts.Beyond, defaultBeyond) {
 		s.bury(d, reasonKiller, fmt.Errorf("broker: delivered %d times, the limit is %d", d.Attempt, n))
 		return item, false
 	}

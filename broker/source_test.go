@@ -220,6 +220,29 @@ func TestADropByAFullEdgeIsNoFailureButComesLater(t *testing.T) {
 	})
 }
 
+// How far above the limit a message may come unseen is the user's to say.
+func TestBeyondSaysWhenAMessageIsTakenForAKiller(t *testing.T) {
+	for _, c := range []struct {
+		beyond, attempt int
+		handled         bool
+	}{
+		{0, 7, true},
+		{0, 8, false},
+		{100, 102, true},
+		{100, 103, false},
+		{-1, 1 << 30, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d, dead, work := newDesk("a"), &shelf{room: 10}, &calls{}
+			d.waiting[0].Attempt = c.attempt
+			run(t, broker.NewSource(d, text, broker.SourceOptions{Attempts: 3, Beyond: c.beyond, DeadLetters: dead, DeadSubject: "dead"}), work)
+			if handled := work.n["a"] == 1; handled != c.handled || handled != (len(dead.stored) == 0) {
+				t.Errorf("Beyond %d, delivery %d: handled %t, %d dead letters", c.beyond, c.attempt, handled, len(dead.stored))
+			}
+		})
+	}
+}
+
 func TestSourceOptionsAreCheckedAllAtOnce(t *testing.T) {
 	err := broker.NewSource[string](nil, nil, broker.SourceOptions{MaxMessage: -1, Attempts: -1, DeadSubject: "dead"}).Validate()
 	for _, want := range []string{"fetcher", "codec", "MaxMessage", "Attempts", "DeadSubject"} {

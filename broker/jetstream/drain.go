@@ -93,6 +93,7 @@ func (f *Fetcher) giveBack() {
 		switch {
 		case s.state != waiting && s.state != held && s.state != done:
 		case f.expired(s, now):
+			f.gaps.returned(s, f.limit)
 			f.slots.release(int32(i))
 		default:
 			rest = append(rest, int32(i))

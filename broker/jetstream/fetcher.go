@@ -279,6 +279,7 @@ func (f *Fetcher) receive(m *nats.Msg, since, now int64) {
 		return
 	}
 	if f.slots.used >= f.limit {
+		f.gaps.returned(&slot{facts: facts, evicted: f.gaps.gone(facts.sequence)}, f.limit)
 		f.refuse(m)
 		return
 	}
@@ -296,6 +297,7 @@ func (f *Fetcher) accept(m *nats.Msg, facts facts, since int64) int32 {
 	i := f.slots.take()
 	s := &f.slots.all[i]
 	s.state, s.msg, s.reply, s.facts, s.arrived, s.seen = waiting, m, m.Reply, facts, since, since
+	s.evicted = f.gaps.gone(facts.sequence)
 	return i
 }
 
@@ -340,6 +342,7 @@ func (f *Fetcher) take(dst []broker.Delivery) (n int, err error) {
 
 // forgo gives up a delivery that was not fetched in time. It comes again.
 func (f *Fetcher) forgo(i int32) {
+	f.gaps.returned(&f.slots.all[i], f.limit)
 	if f.line.on {
 		f.sendAway(&f.slots.all[i])
 		return

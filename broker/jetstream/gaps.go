@@ -18,10 +18,11 @@ type gaps struct {
 	delivery uint64 // number of the last delivery
 	missed   uint64 // of unseen: since the last first delivery
 	blind    bool   // a filter, or a limit per subject, makes gaps that are no losses
-	unseen   uint64 // deliveries that did not come here: they went to another process, or to a connection that broke
+	unseen   uint64 // deliveries that did not come here: see FetcherStats
 
 	advice *nats.Subscription
 	away   map[uint64]struct{} // sequences of what was given back and has not come again; kept while there is advice
+	early  map[uint64]struct{} // sequences of what was deleted before its delivery has been received
 	lost   uint64
 }
 
@@ -38,6 +39,7 @@ func (g *gaps) adopt(b *binding) {
 	g.sequence, g.delivery, g.missed = info.Delivered.Stream, info.Delivered.Consumer, 0
 	g.blind = len(filters(&info.Config)) > 0 || !unlimited(b.stream.Config.MaxMsgsPerSubject)
 	clear(g.away)
+	clear(g.early)
 }
 
 // listenForEvictions subscribes to the advisories, where the stream is one that deletes what nobody has acknowledged. Advisories may be
@@ -47,7 +49,7 @@ func (f *Fetcher) listenForEvictions(b *binding) (err error) {
 	if s.Discard != jetstream.DiscardOld && s.MaxAge == 0 {
 		return nil
 	}
-	f.gaps.away = make(map[uint64]struct{})
+	f.gaps.away, f.gaps.early = make(map[uint64]struct{}), make(map[uint64]struct{})
 	f.gaps.advice, err = f.nc.Subscribe(evictions(&f.cfg), f.receiveEviction)
 	return err
 }
@@ -86,6 +88,13 @@ func (g *gaps) returned(s *slot, limit int) {
 	g.away[s.facts.sequence] = struct{}{}
 }
 
+// gone tells whether a delivery that is received now is of a message that was deleted meanwhile.
+func (g *gaps) gone(sequence uint64) bool {
+	_, ok := g.early[sequence]
+	delete(g.early, sequence)
+	return ok
+}
+
 // receiveEviction takes in an advisory.
 func (f *Fetcher) receiveEviction(m *nats.Msg) {
 	var a struct {
@@ -106,6 +115,10 @@ func (f *Fetcher) evicted(sequence uint64) {
 	if _, ok := g.away[sequence]; ok {
 		delete(g.away, sequence)
 		g.lost++
+		return
+	}
+	if sequence > g.sequence {
+		g.early[sequence] = struct{}{}
 		return
 	}
 	for i := range f.slots.all {

@@ -22,7 +22,7 @@ type FetcherStats struct {
 	LeaseLost  uint64 // deliveries that the server may have given to somebody else, because AckWait had passed
 	Overheld   uint64 // deliveries that were older than MaxHold, and are not kept alive any more
 	Lost       uint64 // messages that the stream deleted before anybody was through with them. Not with Filters or a limit per subject: they hide it
-	Unseen     uint64 // deliveries to other processes, or to connections that broke. Where there are any Lost may be too low
+	Unseen     uint64 // deliveries to other processes, to connections that broke, to requests that were given up. Where there are any Lost may be too low
 	Pulls      uint64 // requests for messages
 	Nudges     uint64 // requests repeated because messages waited and none came
 	Recreated  uint64 // times that the consumer was made again
