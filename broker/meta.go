@@ -1,16 +1,19 @@
 package broker
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/weir-go/weir/stage"
 )
 
-// The headers that metadata crosses a broker in. Criticality is the name of its class, Deadline a time as RFC 3339 has it.
+// The headers that metadata crosses a broker in. Criticality is the name of its class, Deadline a time as RFC 3339 has it. Attempt is
+// written where it is not the first one: what is made of a message is as suspect as that.
 const (
 	HeaderKey         = "Weir-Key"
 	HeaderCriticality = "Weir-Criticality"
 	HeaderDeadline    = "Weir-Deadline"
+	HeaderAttempt     = "Weir-Attempt"
 	HeaderTrace       = "traceparent" // W3C Trace Context
 )
 
@@ -32,6 +35,11 @@ func readMeta(d *Delivery, trusted bool) (m stage.Meta, ignored int) {
 	read(HeaderKey, func(v string) bool { m.Key = v; return true })
 	read(HeaderTrace, func(v string) bool { m.Trace = v; return true })
 	read(HeaderCriticality, func(v string) bool { return setClass(&m.Criticality, v) })
+	read(HeaderAttempt, func(v string) bool {
+		n, err := strconv.ParseUint(v, 10, 31)
+		m.Attempt = max(m.Attempt, int(n))
+		return err == nil
+	})
 	read(HeaderDeadline, func(v string) bool {
 		t, err := time.Parse(time.RFC3339Nano, v)
 		if err == nil {
@@ -69,6 +77,9 @@ func writeMeta(h Header, m stage.Meta) Header {
 	}
 	if m.Criticality != stage.Critical {
 		set(HeaderCriticality, m.Criticality.String())
+	}
+	if m.Attempt > 1 {
+		set(HeaderAttempt, strconv.Itoa(m.Attempt))
 	}
 	if !m.Deadline.IsZero() {
 		set(HeaderDeadline, m.Deadline.Format(time.RFC3339Nano))
