@@ -206,7 +206,7 @@ func (m *hubMember[T]) link(b *build, _ edgeSpec[T]) *engine.Link[T] {
 	stop := b.run.Stop
 	m.failed.Store(&stop)
 	b.run.OnDrain(func() { m.hub.hub.Detach(m.queue) })
-	b.run.Closes(engine.SourcePart, b.name(m.node), m)
+	b.run.Register(engine.SourcePart, b.name(m.node), m)
 	m.queue.OnLeft(m.leave)
 	return engine.NewLink(b.run, m.queue, m.node, s)
 }

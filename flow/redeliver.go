@@ -15,7 +15,7 @@ func redelivers(ds []engine.Decision) bool {
 func (b *build) decided(n *node, h engine.Handling, in engine.Stream) {
 	for _, d := range h.Decisions {
 		if d.Letters != nil {
-			b.run.Closes(engine.DeadLetterPart, "dead letters", d.Letters.Sink)
+			b.run.Register(engine.DeadLetterPart, "dead letters", d.Letters.Sink)
 		}
 	}
 	if !redelivers(h.Decisions) {

@@ -37,13 +37,13 @@ func NewOutlet[T any](w *Worker, st *Stage, sink stage.Sink[T], h Handling) *Out
 	if items, ok := sink.(stage.ItemSink[T]); ok {
 		return NewItemOutlet(w, st, items, h)
 	}
-	w.run.Closes(SinkPart, st.Name, sink)
+	w.run.Register(SinkPart, st.Name, sink)
 	return &Outlet[T]{Fused: NewFused(w, st), plain: sink, h: h}
 }
 
 // NewItemOutlet returns an Outlet that pushes items to sink.
 func NewItemOutlet[T any](w *Worker, st *Stage, sink stage.ItemSink[T], h Handling) *Outlet[T] {
-	w.run.Closes(SinkPart, st.Name, sink)
+	w.run.Register(SinkPart, st.Name, sink)
 	return &Outlet[T]{Fused: NewFused(w, st), items: sink, h: h}
 }
 

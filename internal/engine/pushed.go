@@ -25,7 +25,7 @@ func ReadPushed[T any](w *Worker, st *Stage, src stage.Source[T], cancel func())
 		cancel()
 	}
 	st.pulling = true
-	w.run.Closes(SourcePart, st.Name, src)
+	w.run.Register(SourcePart, st.Name, src)
 	w.run.OnDrain(h.cancel)
 	w.quits = append(w.quits, func() { h.sourceHead.cancel(w.Cause()) })
 	w.opens = append(w.opens, func() { h.ctx, h.sourceHead.cancel = context.WithCancelCause(w.parent) })

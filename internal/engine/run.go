@@ -137,9 +137,9 @@ type closer struct {
 	stage string
 }
 
-// Closes registers v to be opened before the run starts, if it is a [stage.Opener], and to be closed for the stage when the run
+// Register has v opened before the run starts, if it is a [stage.Opener], and closed for the stage when the run
 // has ended, if it is an io.Closer: once each, however often it is registered.
-func (r *Run) Closes(p Part, stage string, v any) {
+func (r *Run) Register(p Part, stage string, v any) {
 	r.opens(p, stage, v)
 	c, ok := v.(io.Closer)
 	if ok && !slices.ContainsFunc(r.closers, func(o closer) bool { return o.part == p && identical(o.Closer, c) }) {

@@ -46,7 +46,7 @@ func ReadItems[T any](w *Worker, st *Stage, src stage.ItemSource[T]) Input[T] {
 
 func (h *sourceHead[T]) register(src any) {
 	h.Stage.pulling = true
-	h.W.run.Closes(SourcePart, h.Stage.Name, src)
+	h.W.run.Register(SourcePart, h.Stage.Name, src)
 	h.W.run.OnDrain(h.drain)
 	h.W.quits = append(h.W.quits, func() { h.cancel(h.W.Cause()) })
 	h.W.opens = append(h.W.opens, func() { h.ctx, h.cancel = context.WithCancelCause(h.W.parent) })
