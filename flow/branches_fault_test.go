@@ -131,3 +131,53 @@ func TestSplitIntoEdgesWithWeights(t *testing.T) {
 		b.once(t)
 	})
 }
+
+// L1: what a branch has in its hands when user code fails there has not been processed, so it is not done, whatever the other
+// branch made of it.
+func TestItemsOfABranchBehindOneThatFailsAreNotDone(t *testing.T) {
+	for _, tr := range troubles() {
+		try := func(i int) int {
+			if i >= 40 {
+				tr.do()
+			}
+			return i
+		}
+		weighed := flow.Edge[int]{Capacity: 64, MaxWeight: 64, Weight: func(i int) int64 { return int64(try(i) / (i + 1)) }}
+		lossy := flow.Edge[int]{
+			Capacity: 1, OnFull: flow.DropNewest, SettleDropped: flow.Nak(0),
+			Dropped: func(i int, _ flow.DropReason) { try(i) },
+		}
+		shapes := map[string]func(flow.Flow[int]) flow.Flow[int]{
+			"conflate": func(f flow.Flow[int]) flow.Flow[int] { return f.Conflate(func(_, next int) int { return try(next) }) },
+			"weight":   func(f flow.Flow[int]) flow.Flow[int] { return f.Parallel(1, same).Edge(weighed) },
+			"hook":     func(f flow.Flow[int]) flow.Flow[int] { return f.Parallel(1, same).Edge(lossy) },
+			"map":      func(f flow.Flow[int]) flow.Flow[int] { return f.Map(try) },
+			"flatmap":  func(f flow.Flow[int]) flow.Flow[int] { return f.FlatMap(func(i int) []int { return []int{try(i), i} }) },
+			"key":      func(f flow.Flow[int]) flow.Flow[int] { return f.ParallelByKey(3, try, same) },
+			"scan":     func(f flow.Flow[int]) flow.Flow[int] { return f.Scan(0, func(_, i int) int { return try(i) }) },
+		}
+		for name, shape := range shapes {
+			inBubble(t, name+" "+tr.name, func(t *testing.T) {
+				b := newBroker(200)
+				bs := flow.FromItems(b).Broadcast(2)
+				most := -1
+				sink := func(ctx context.Context, i int) error {
+					err := nap(ctx, time.Duration(i%16/15)*time.Second)
+					if err == nil {
+						most = i
+					}
+					return err
+				}
+				if err := flow.Join(discard(bs[0]), shape(bs[1]).ForEach(sink)).Run(t.Context()); err == nil {
+					t.Fatal("Run() = nil, want an error")
+				}
+				b.once(t)
+				for _, i := range b.kind(stage.Done) {
+					if i > most {
+						t.Errorf("message %d is done, and the last to reach the sink was %d", i, most)
+					}
+				}
+			})
+		}
+	}
+}

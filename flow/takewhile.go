@@ -84,7 +84,7 @@ func (s *takeWhileStep[T]) refuse(n int, tags []*engine.Tag) {
 		tags[0].Release(stage.Outcome{})
 		tags[0] = nil
 	}
-	s.GiveBack(n-1, engine.Cut(tags, min(1, len(tags)), len(tags)))
+	s.Refuse(n-1, engine.Cut(tags, min(1, len(tags)), len(tags)))
 }
 
 // Leave implements engine.Reader.

@@ -76,7 +76,7 @@ func (c *Conflater[T]) hand(values []T, tags []*Tag) (err error) {
 			i += n
 		}
 		if err != nil {
-			c.GiveBack(len(values)-i, Cut(tags, min(i, len(tags)), len(tags)))
+			c.W.giveBack(err, len(values)-i, Cut(tags, min(i, len(tags)), len(tags)))
 			return err
 		}
 	}

@@ -95,6 +95,9 @@ func (f *Fused) GuardAll(err *error) {
 // GiveBack releases the tags of n items that nobody has processed, and counts them.
 func (f *Fused) GiveBack(n int, tags []*Tag) { f.W.giveBack(nil, n, tags) }
 
+// Refuse releases the tags of n items because the step wants no more.
+func (f *Fused) Refuse(n int, tags []*Tag) { f.W.giveBack(ErrLeft, n, tags) }
+
 // Lose ends n items at the first of which user code failed with err: that one has failed, the others are given back. Where there
 // are more tags than items, the first item has more than one.
 func (f *Fused) Lose(err error, n int, tags []*Tag) {

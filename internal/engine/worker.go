@@ -55,6 +55,7 @@ type Worker struct {
 	resume  bool         // a Goexit was recorded, go on in a new goroutine
 	blamed  bool         // a Goexit was recorded, the item has failed
 	doubt   bool         // one of the items in its hands is to blame, and nobody knows which
+	leaving bool         // its body has returned, or will not
 	ending  sync.Once
 }
 
@@ -191,6 +192,7 @@ func (w *Worker) finish(err error) {
 				out.Abort(err)
 			}
 		}
+		w.leaving = true
 		w.leave()
 		for _, out := range w.outs {
 			out.CloseProducer()
@@ -203,14 +205,22 @@ func (w *Worker) finish(err error) {
 	})
 }
 
+// errCutShort is why items are given back by a worker whose user code has not returned, before the run knows of that. It must
+// not be ErrLeft, which would be done with the items of a branch.
+var errCutShort = errors.New("flow: the run ends with an error")
+
 // giveBack releases the tags of n items that nobody has processed, because of cause; nil is what ends the worker.
 func (w *Worker) giveBack(cause error, n int, tags []*Tag) {
 	if n == 0 {
 		return
 	}
 	w.run.report.givenBack.Add(int64(n))
-	if cause == nil {
+	switch {
+	case cause != nil:
+	case w.leaving, w.Gone() != nil:
 		cause = w.Cause()
+	default:
+		cause = errCutShort
 	}
 	release(tags, w.givenBack(w.branch, cause))
 }
