@@ -42,10 +42,10 @@ RACE = $(GO) version >&2 || exit 1; \
 	'*** The tests run WITHOUT -race and can miss data races.' '' >&2; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race-long cover fuzz mutants bench check fmt fmt-check vet lint imports examples tidy tools
+.PHONY: help demo test race-long cover fuzz mutants bench experiments check fmt fmt-check vet lint imports examples tidy tools
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: ## run the ETL example; flags for it go into ARGS="..."
 	@$(GO) run ./examples/etl $(ARGS)
@@ -69,6 +69,9 @@ mutants: ## break the engine on purpose and see that the tests find it
 
 bench: ## compare with a direct loop, channels and other libraries; flags go into ARGS="..."
 	@$(GO) run ./benchmarks/cmd/bench $(ARGS)
+
+experiments: ## compare textbook queues in virtual time with their formulas; FULL=1 for the long runs, flags go into ARGS
+	@$(GO) run ./examples/experiments $(ARGS)
 
 check: fmt-check vet lint imports test examples ## everything CI checks
 
