@@ -99,6 +99,7 @@ examples: ## run the quick examples for real
 	@$(GO) run ./examples/deadletter "$${TMPDIR:-/tmp}/rejected.jsonl"
 	@$(GO) run ./examples/ticker
 	@$(GO) run ./examples/mergelogs examples/mergelogs/testdata/web.log examples/mergelogs/testdata/db.log
+	@$(GO) run ./examples/tenants
 	@$(GO) run ./examples/consume
 	@$(GO) run ./examples/etl $(ETL_QUICK)
 

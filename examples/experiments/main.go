@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/weir-go/weir/examples/internal/virtual"
 )
 
 func main() {
@@ -20,15 +22,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	os.Exit(inVirtualTime(func() int {
+	virtual.Main(func(b virtual.Bubble) int {
+		bubble = b
 		r := report{w: os.Stdout}
 		if err := o.run(&r); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return r.status()
-	}))
+	})
 }
+
+// bubble runs what is measured in virtual time.
+var bubble virtual.Bubble
 
 // options are what the command line says.
 type options struct {
@@ -91,13 +97,13 @@ func (o options) run(r *report) error {
 		if len(o.only) > 0 && !has([]experiment{e}, o.only...) {
 			continue
 		}
-		began := realTime()
+		began := time.Now()
 		r.name = e.name
 		r.title(e.about)
 		if err := e.run(r, o.scale); err != nil {
 			return fmt.Errorf("experiments: %s: %w", e.name, err)
 		}
-		r.print("   (%s took %.1f s)\n", e.name, realTime().Sub(began).Seconds())
+		r.print("   (%s took %.1f s)\n", e.name, time.Since(began).Seconds())
 	}
 	return nil
 }

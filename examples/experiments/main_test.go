@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/weir-go/weir/examples/internal/virtual"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestExperiments runs all of them with few items; the tolerances grow with the scatter of the figures.
 func TestExperiments(t *testing.T) {
-	bubble = inBubble(t)
+	bubble = virtual.For(t)
 	for _, e := range experiments() {
 		var out bytes.Buffer
 		r := report{w: &out, name: e.name}
@@ -30,7 +32,7 @@ func TestExperiments(t *testing.T) {
 
 // A bound that is one place off is seen: N3 judges the bound, not the noise.
 func TestABoundThatIsOffIsOut(t *testing.T) {
-	bubble = inBubble(t)
+	bubble = virtual.For(t)
 	c := custom{rate: 130, service: 10 * time.Millisecond, servers: 1, k: 20, items: 40_000}
 	want, err := theory(c)
 	if err != nil {
@@ -50,7 +52,7 @@ func TestABoundThatIsOffIsOut(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	bubble = inBubble(t)
+	bubble = virtual.For(t)
 	for line, want := range map[string]string{
 		"-only N9999":                          `experiments: no "N9999"; there are N1, `,
 		"-rate 0 -k 7":                         "rate must be",
