@@ -53,6 +53,10 @@ func (f Flow[T]) BatchWeight[S interface{ []T }](limit int64, weight func(T) int
 func newBatch[T any, S interface{ []T }](f Flow[T], nd *node, limit int64, weight func(T) int64, maxWait time.Duration) Flow[S] {
 	nd.check(maxWait >= 0, argument("maxWait", ">= 0", maxWait))
 	nd.lags = maxWait > 0
+	if weight == nil {
+		nd.gathering = int(limit)
+	}
+	nd.gathers = maxWait == 0 && (limit > 1 || weight != nil)
 	if maxWait == 0 && weight == nil {
 		nd.fills = int(limit)
 	}

@@ -27,6 +27,10 @@ type node struct {
 	branch   int     // of an output of a fan-out: which one, from 1
 	sides    []*leaf // side pipelines that belong to it
 
+	loop *loop // that begins here
+	of   *node // of another part of a loop: where it begins
+	hub  any   // that it feeds, or comes from
+
 	once *atomic.Bool // serves one run: set when it has
 
 	inFlight int // of a source: how many items it leaves unsettled; 0 is no limit
@@ -41,8 +45,9 @@ type node struct {
 func newNode(op string, s *settings, ups ...*node) *node {
 	n := &node{op: op, kind: engine.Step, ups: ups, errs: s.errs}
 	if s.named {
-		n.name = s.name
-		if !validName(s.name) {
+		if validName(s.name) {
+			n.name = s.name
+		} else {
 			n.errs = append(n.errs, fmt.Sprintf("name must be 1 to 64 of A-Z a-z 0-9 . _ -, got %q", s.name))
 		}
 	}

@@ -17,6 +17,12 @@ func TestS8InputsThatAreBranchesAndLeaveEarly(t *testing.T) {
 		"one input": func(f flow.Flow[int]) flow.Flow[int] {
 			return f.Interleave(1).FlatMap(func(int) []int { return ints(3) }).Take(4)
 		},
+		"one input, by a condition": func(f flow.Flow[int]) flow.Flow[int] {
+			return f.Interleave(1).FlatMap(func(int) []int { return ints(3) }).TakeWhile(even)
+		},
+		"zip, with more behind": func(f flow.Flow[int]) flow.Flow[int] {
+			return f.ZipWith(flow.FromSlice(ints(3)), first).Concat(flow.FromSlice(ints(3)))
+		},
 	}
 	for name, join := range joins {
 		inBubble(t, name, func(t *testing.T) {
@@ -164,7 +170,7 @@ func TestItemsOfABranchBehindOneThatFailsAreNotDone(t *testing.T) {
 				sink := func(ctx context.Context, i int) error {
 					err := nap(ctx, time.Duration(i%16/15)*time.Second)
 					if err == nil {
-						most = i
+						most = max(most, i) // ParallelByKey keeps no order among keys
 					}
 					return err
 				}

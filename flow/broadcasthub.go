@@ -54,7 +54,7 @@ func (f Flow[T]) ToHub(h *BroadcastHub[T], opts ...StepOption) Pipeline {
 	if h != nil {
 		n.check(h.members >= 1 && h.members <= maxCapacity, argument("members", "1 to 2147483647", h.members))
 		n.check(h.capacity >= 1 && h.capacity <= maxCapacity, argument("capacity", "1 to 2147483647", h.capacity))
-		n.once = &h.used
+		n.once, n.hub = &h.used, h
 	}
 	return leafOf(n, func(b *build) {
 		w := b.run.NewWorker()
@@ -92,7 +92,7 @@ func (h *BroadcastHub[T]) claimed() int {
 func (h *BroadcastHub[T]) Attach(e Edge[T]) (f Flow[T], leave func(), err error) {
 	s := settings{name: e.Name, named: e.Name != ""}
 	n := newNode("member", &s)
-	n.edge = true
+	n.edge, n.hub = true, h
 	n.serveOnce()
 	e.validate(n)
 	n.check(e.OnFull != Reject, "the policy of a member can't be Reject")

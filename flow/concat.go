@@ -56,7 +56,7 @@ func (s *concatStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 		if err != stage.ErrEnd || len(s.ins) == 1 {
 			return n, err
 		}
-		in.Leave()
+		s.Enough(in)
 		s.ins = s.ins[1:]
 		if n > 0 {
 			return n, nil

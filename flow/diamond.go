@@ -10,13 +10,17 @@ import (
 
 // traits is what the search for diamonds that stand still has to know of a node beside its operator.
 type traits struct {
-	count    int  // items of a FromSlice, an edge's capacity, how many a Take or Skip is about, the size of a turn
-	counted  bool // a source of count items
-	loses    bool // it may let go of items
-	yields   bool // an edge that never makes its producer wait
-	flattens bool // a FlatMap from the batches of a Batch back to their elements
-	slices   bool // a FlatMap of slices
-	lags     bool // what it does not hand on one by one never keeps a join waiting: it has an item, or will in a time
+	count     int  // items of a FromSlice, an edge's capacity, how many a Take or Skip is about, the size of a turn
+	counted   bool // a source of count items
+	loses     bool // it may let go of items
+	yields    bool // an edge that never makes its producer wait
+	flattens  bool // a FlatMap from the batches of a Batch back to their elements
+	slices    bool // a FlatMap of slices
+	gathers   bool // it may keep items until more come, however long that takes
+	effect    bool // it is NonIdempotent
+	workers   int  // that call a function at the same time
+	gathering int  // how many items it gathers at most
+	lags      bool // what it does not hand on one by one never keeps a join waiting: it has an item, or will in a time
 }
 
 // A diamond is what lies between a fan-out and a join where branches of it meet again. It can stand still without any cycle:
@@ -54,10 +58,7 @@ func (p *planner) deadlocks() []string {
 	if len(p.fans) == 0 {
 		return nil
 	}
-	d := &diamonds{planner: p, above: map[*node]origins{}, down: map[*node]*node{}, rank: map[*node]int{}, rates: map[*node]rate{}}
-	for _, n := range p.order {
-		d.enter(n)
-	}
+	d := p.newDiamonds()
 	var found []string
 	for _, n := range p.order {
 		if text := d.wrongJoin(n); text != "" {
@@ -68,6 +69,14 @@ func (p *planner) deadlocks() []string {
 		found = d.tooSmall()
 	}
 	return found
+}
+
+func (p *planner) newDiamonds() *diamonds {
+	d := &diamonds{planner: p, above: map[*node]origins{}, down: map[*node]*node{}, rank: map[*node]int{}, rates: map[*node]rate{}}
+	for _, n := range p.order {
+		d.enter(n)
+	}
+	return d
 }
 
 // enter notes what is around a node.

@@ -29,6 +29,7 @@ type modelEdge struct {
 	id, n, capacity int
 	name            string
 	node            *node // nil: an operator brought it
+	branch          int   // of a fan-out that copies: which one
 	from, to        *modelWorker
 }
 
@@ -138,6 +139,7 @@ func (m *model) link(n *node, e *modelEdge) *modelEdge {
 	case n.op == "with":
 		return m.link(n.ups[0], e)
 	case n.branch > 0 && copying[n.ups[0].op]:
+		e.branch = n.branch
 		m.fork(n.ups[0]).feed(e)
 		return e
 	}
@@ -147,9 +149,11 @@ func (m *model) link(n *node, e *modelEdge) *modelEdge {
 	return e
 }
 
+// feed adds an output. A fan-out waits for room in its branches in their order.
 func (w *modelWorker) feed(e *modelEdge) {
 	e.from = w
 	w.outs = append(w.outs, e)
+	slices.SortStableFunc(w.outs, func(a, b *modelEdge) int { return a.branch - b.branch })
 }
 
 // fork is the goroutine of a fan-out that copies.

@@ -18,7 +18,7 @@ var passing = map[string]bool{
 var uneven = map[string]string{
 	"filter": "lets items go", "filtermap": "lets items go", "skipwhile": "lets items go", "distinct": "lets items go", "dedup": "lets items go",
 	"debounce": "lets items go", "sample": "lets items go", "conflate": "makes one item of several", "batchweight": "makes batches of any size",
-	"keepalive": "adds items", "flatmap": "makes any number of items of one", "expand": "makes any number of items of one",
+	"keepalive": "adds items", "loop": "gets items again that went round", "primedloop": "gives pairs", "flatmap": "makes any number of items of one", "expand": "makes any number of items of one",
 }
 
 // lagging are the uneven operators of which the last item always comes through, or that add one only where none came.
@@ -67,7 +67,7 @@ func (d *diamonds) rate(n *node) rate {
 
 func (d *diamonds) newRate(n *node) rate {
 	switch {
-	case len(n.ups) == 0, n.loses, n.op == "batch" && n.fills <= 0:
+	case len(n.ups) == 0, n.loop != nil, n.loses, n.op == "batch" && n.fills <= 0:
 		return unknown(n)
 	case n.branch > 0:
 		return d.branchRate(n)
@@ -188,6 +188,9 @@ func (d *diamonds) causes(a, b rate) (causes []*node) {
 		if diff[n] != nil && (len(n.ups) > 0 || len(diff) == 1) {
 			causes = append(causes, n)
 		}
+	}
+	if other := slices.DeleteFunc(slices.Clone(causes), func(n *node) bool { return n.loop != nil }); len(other) > 0 {
+		return other // what comes in is as little to blame as a source
 	}
 	return causes
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/claim"
+	"github.com/weir-go/weir/internal/codel"
 	"github.com/weir-go/weir/internal/engine"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
@@ -19,7 +20,8 @@ const maxCapacity = math.MaxInt32
 
 // Edge is an edge in full: a bounded queue between two goroutines, the only place where items wait. Only Capacity is required.
 //
-// It never holds more than Capacity items, nor more than MaxWeight. Order is kept for each producer. Each item that it takes
+// It never holds more than Capacity items, nor more than MaxWeight. Order is kept for each producer, unless a Discipline says
+// otherwise. Each item that it takes
 // over is delivered, dropped with a reason, or given back when the run stops: at every instant In = Out + Dropped + Depth.
 type Edge[T any] struct {
 	Name     string // as for [Name]
@@ -35,8 +37,27 @@ type Edge[T any] struct {
 	MaxWeight int64
 	Weight    func(T) int64
 
+	// Discipline is the order in which items are served, and who pays when the edge is full: [FairBy], [FairByKey],
+	// [ByCriticality], [AdaptiveLIFO] or [ShedLargest]. nil is first in, first out.
+	Discipline Discipline[T]
+
+	// Target is how many may wait before the edge reports a standing queue, in [EdgeStats]; Capacity is how many may wait at all. 0 is
+	// half of those who take from it, which are served within half a service time.
+	Target int
+
+	// Deadline gives the deadline of an item, where it is not in its metadata; the zero time is none. An item that can't be finished
+	// by its deadline, as the service times of 95 of 100 of the last ones were, is dropped as DropDeadline instead of being started.
+	// An edge that may drop, because its policy does, because of MaxWait or CoDel, or because it has a SettleDropped, looks at the
+	// metadata for it, without this field. KeepLate turns that off.
+	Deadline func(T) time.Time
+	KeepLate bool
+
+	// CoDel drops, as DropShed, what has waited too long while there is a standing queue: under FairBy in each subqueue by itself.
+	// It does not go together with ByCriticality and AdaptiveLIFO. The zero value drops nothing.
+	CoDel CoDel
+
 	// Dropped is called for each item dropped, after the edge's lock is released, in the goroutine of the producer (full, too
-	// heavy) or the consumer (expired); perhaps in several at the same time. It must be quick. A panic in it stops the run.
+	// heavy) or the consumer (expired, deadline, shed); perhaps in several at the same time. It must be quick. A panic in it stops the run.
 	Dropped func(v T, why DropReason)
 
 	// SettleDropped says how the message of a dropped item ends. Behind a source with claims it is required where the
@@ -44,10 +65,16 @@ type Edge[T any] struct {
 	SettleDropped Settlement
 }
 
-// canDrop reports whether the edge ever drops an item.
+// canDrop reports whether the edge drops items, whatever these are.
 func (e *Edge[T]) canDrop() bool {
-	return e.OnFull == DropNewest || e.OnFull == DropOldest || e.MaxWait > 0
+	return e.OnFull == DropNewest || e.OnFull == DropOldest || e.MaxWait > 0 || e.Deadline != nil || e.CoDel != CoDel{}
 }
+
+// mayExpire reports whether it drops items that have a deadline in their metadata.
+func (e *Edge[T]) mayExpire() bool { return !e.KeepLate && (e.canDrop() || e.SettleDropped != nil) }
+
+// sheds reports whether it says what becomes of a dropped item. One that blocks drops only to end a deadlock, where that is asked for.
+func (e *Edge[T]) sheds() bool { return e.Dropped != nil || e.SettleDropped != nil }
 
 // validate records what is wrong.
 func (e *Edge[T]) validate(n *node) {
@@ -62,6 +89,7 @@ func (e *Edge[T]) validate(n *node) {
 		n.check(text == "", "SettleDropped: "+text)
 	}
 	n.check((e.MaxWeight > 0) == (e.Weight != nil), "MaxWeight and Weight go together")
+	e.validateControls(n)
 }
 
 // config returns the queue's configuration. failed is called with a panic in the
@@ -69,9 +97,13 @@ func (e *Edge[T]) validate(n *node) {
 func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue.Config[T] {
 	cfg := queue.Config[T]{
 		Name: name, Capacity: e.Capacity, OnFull: e.OnFull, MaxWait: e.MaxWait,
-		MaxWeight: e.MaxWeight, Weight: guardWeight(name, e.Weight, failed), Tagged: s.Tagged,
+		MaxWeight: e.MaxWeight, Weight: guard(name, e.Weight, -1, failed), Tagged: s.Tagged,
+		Target: e.Target, CoDel: codel.Config(e.CoDel), Deadline: e.deadlines(name, s, failed),
 	}
-	if e.canDrop() && (e.Dropped != nil || s.Tagged) {
+	if e.Discipline != nil {
+		e.Discipline.order().configure(&cfg, failed)
+	}
+	if e.sheds() || e.canDrop() && s.Tagged {
 		outcome := claim.GivenBack(ErrDropped)
 		switch {
 		case e.SettleDropped != nil:
@@ -97,18 +129,18 @@ func callHook[T any](name string, hook func(T, DropReason), v T, why DropReason,
 	returned = true
 }
 
-// guardWeight returns weight, which gives -1, an error, for a value for which the user's function does not return.
-func guardWeight[T any](name string, weight func(T) int64, failed func(error)) func(T) int64 {
-	if weight == nil {
+// guard returns fn, which gives otherwise for a value for which the user's function does not return.
+func guard[T, U any](name string, fn func(T) U, otherwise U, failed func(error)) func(T) U {
+	if fn == nil {
 		return nil
 	}
-	return func(v T) (w int64) {
-		w = -1
+	return func(v T) (u U) {
+		u = otherwise
 		returned := false
 		defer func() { unlessReturned(returned, recover(), name, failed) }()
-		w = weight(v)
+		u = fn(v)
 		returned = true
-		return w
+		return u
 	}
 }
 
@@ -150,7 +182,9 @@ func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
 	if e.node != nil {
 		at = e.node
 	}
-	return engine.NewLink(b.run, queue.New(cfg), at, s)
+	l := engine.NewLink(b.run, queue.New(cfg), at, s)
+	l.Sheds = e.sheds()
+	return l
 }
 
 // Buffer puts an edge of the given capacity behind f, with a policy for when it is full.
@@ -172,14 +206,17 @@ func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[
 //
 // An operator that needs an edge in front of it or behind it uses the one that is written at that place.
 //
-//	Shape:        T → T, order kept; the stages before and behind it run in goroutines of their own.
+//	Shape:        T → T, order kept, or as the Discipline says; the stages before and behind it run in goroutines of
+//	              their own.
 //	Backpressure: as for Buffer. A bound by weight makes the demand an estimate: an item in the producer's hand
 //	              may have to wait.
 //	Ends:         as for Buffer.
-//	Errors:       fields out of range, and one of MaxWeight and Weight without the other, are build errors. A
-//	              negative weight and a panic in Weight or Dropped stop the run, and so does Reject.
+//	Errors:       fields out of range, and fields that mean nothing together, such as MaxWeight without Weight, are
+//	              build errors. A negative weight, and a panic in Weight, Deadline, Dropped or a function of the
+//	              Discipline, stop the run, and so does Reject.
 //	Claims:       travel along; that of a dropped item settles as SettleDropped says.
-//	Cost:         as for Buffer; MaxWait and Weight cost a comparison and a call per item.
+//	Cost:         as for Buffer; MaxWait and Weight cost a comparison and a call per item, a Discipline about 50
+//	              to 80 ns (BenchmarkOrders in internal/queue).
 func (f Flow[T]) Edge(e Edge[T]) Flow[T] {
 	s := settings{name: e.Name, named: e.Name != ""}
 	return newEdge("edge", f, e, &s)
@@ -190,7 +227,7 @@ func newEdge[T any](op string, f Flow[T], e Edge[T], s *settings) Flow[T] {
 	n := newNode(op, s, up.about())
 	n.edge = true
 	n.count, n.loses, n.yields = e.Capacity, e.canDrop(), e.OnFull != Block
-	n.lags = n.loses && e.MaxWait == 0
+	n.lags = (e.OnFull == DropNewest || e.OnFull == DropOldest) && e.MaxWait == 0 && e.Deadline == nil
 	e.validate(n)
 	return Flow[T]{&edged[T]{node: n, up: up, spec: e}}
 }

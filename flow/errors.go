@@ -21,6 +21,9 @@ var (
 	ErrGivenBack = queue.ErrLeft
 	// ErrStopped is what a run returns that was stopped with Stop, or whose Drain did not finish in time.
 	ErrStopped = errors.New("flow: stopped")
+	// ErrWouldDeadlock is what Put and Do of an Inlet return to a stage that gets what comes out of the inlet, instead of waiting for
+	// what this stage may have to do itself. Offer never waits.
+	ErrWouldDeadlock = errors.New("flow: it would wait for itself")
 	// ErrTooMany is what Collect returns beyond its limit.
 	ErrTooMany = errors.New("flow: more items than the limit")
 )

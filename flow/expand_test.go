@@ -292,6 +292,49 @@ func TestExpandSkipsAValueThatDoesNotFit(t *testing.T) {
 	})
 }
 
+// L1: what the end of the run has kept from being emitted is given back, whatever the function and the decision make of that.
+func TestExpandOfWhatAnEndCutsShort(t *testing.T) {
+	errOwn := errors.New("own")
+	functions := map[string]emitter{
+		"an error of its own": func(_ context.Context, i int, emit func(int) error) error {
+			for range 5 {
+				if emit(i) != nil {
+					return errOwn
+				}
+			}
+			return nil
+		},
+		"several goroutines": func(_ context.Context, i int, emit func(int) error) error {
+			var wg sync.WaitGroup
+			for range 5 {
+				wg.Go(func() { _ = emit(i) })
+			}
+			wg.Wait()
+			return nil
+		},
+	}
+	ends := map[string]func(context.Context, int) error{
+		"an error": func(ctx context.Context, _ int) error { return errors.Join(nap(ctx, time.Second), errA) },
+		"a stop":   hang,
+	}
+	for name, fn := range functions {
+		for end, sink := range ends {
+			inBubble(t, name+", "+end, func(t *testing.T) {
+				b := newBroker(30)
+				r := start(t, flow.FromItems(b).Expand(fn, flow.OnError(flow.Skip)).Buffer(7, flow.Block).ForEach(sink))
+				time.Sleep(time.Minute)
+				r.Stop()
+				if err := r.Wait(); err == nil {
+					t.Fatal("Wait() = nil, want an error")
+				}
+				b.once(t)
+				equal(t, "done", len(b.kind(stage.Done)), 0)
+				equal(t, "skipped", r.Report().Skipped, 0)
+			})
+		}
+	}
+}
+
 func TestExpandTimeoutEndsTheWaitOfEmit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(1)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,6 +204,21 @@ func endingsByPanic() map[string]fate {
 		"a Goexit in the weight of an edge": {blamed: []int{7}, doubt: true, run: func(t *testing.T, f flow.Flow[int]) {
 			breaks(t, f.Edge(flow.Edge[int]{Capacity: 30, MaxWeight: 999, Weight: func(i int) int64 { return int64(exit(i)) }}).ForEach(hang))
 		}},
+		"a panic in the weight of what Expand emits": {blamed: []int{7}, run: func(t *testing.T, f flow.Flow[int]) {
+			breaks(t, emitted(wide(f), boom, emitHere).ForEach(hang))
+		}},
+		"a Goexit in the weight of what Expand emits": {blamed: []int{7}, run: func(t *testing.T, f flow.Flow[int]) {
+			breaks(t, emitted(wide(f), exit, emitHere).ForEach(hang))
+		}},
+		"a panic in the weight of what a goroutine of Expand emits": {blamed: []int{7}, run: func(t *testing.T, f flow.Flow[int]) {
+			breaks(t, emitted(wide(f), boom, emitBeside, flow.OnError(flow.Skip)).ForEach(hang))
+		}},
+		"a Goexit in the weight of what a goroutine of Expand emits": {blamed: []int{7}, run: func(t *testing.T, f flow.Flow[int]) {
+			breaks(t, emitted(wide(f), exit, emitBeside).ForEach(hang))
+		}},
+		"a Goexit in the weight of what Expand emits, with Skip": {blamed: []int{7}, run: func(t *testing.T, f flow.Flow[int]) {
+			breaks(t, emitted(wide(f), exit, emitHere, flow.OnError(flow.Skip)).ForEach(hang))
+		}},
 		"a panic in the weight of a branch": {blamed: []int{7}, doubt: true, run: func(t *testing.T, f flow.Flow[int]) {
 			yes, no := f.Split(func(i int) bool { return !even(i) })
 			edge := flow.Edge[int]{Capacity: 30, MaxWeight: 999, Weight: func(i int) int64 { return int64(boom(i)) }}
@@ -228,6 +244,23 @@ func endingsByPanic() map[string]fate {
 			}
 		}},
 	}
+}
+
+// emitted puts an edge whose weights are those of weight behind an Expand that emits each value once.
+func emitted(f flow.Flow[int], weight func(int) int, emit func(int, func(int) error), opts ...flow.CallOption) flow.Flow[int] {
+	return f.Expand(func(_ context.Context, i int, to func(int) error) error {
+		emit(i, to)
+		return nil
+	}, opts...).Edge(flow.Edge[int]{Capacity: 30, MaxWeight: 999, Weight: func(i int) int64 { return int64(weight(i)) }})
+}
+
+// emitHere and emitBeside emit in the goroutine of the call, and in another one. Neither looks at the error.
+func emitHere(i int, emit func(int) error) { _ = emit(i) }
+
+func emitBeside(i int, emit func(int) error) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { emitHere(i, emit) })
 }
 
 func endingsByStop() map[string]fate {

@@ -6,8 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/weir-go/weir/internal/engine"
+	"github.com/weir-go/weir/internal/queue"
 )
 
 // Graph describes a pipeline as data: what runs, and where items can wait.
@@ -41,6 +43,7 @@ type GraphEdge struct {
 	OnFull    Policy
 	MaxWait   time.Duration
 	MaxWeight int64
+	Order     string // in which it serves items: "fifo", "newest first", "fair", "by criticality", "shed largest"
 }
 
 // Graph returns the graph that a run of the pipeline would have, as far as it can be built: with build errors it is empty, and
@@ -65,6 +68,7 @@ func graphOf(r *engine.Run) Graph {
 		ge := GraphEdge{
 			Name: info.Name, From: info.From, To: info.To, Capacity: info.Capacity,
 			OnFull: info.OnFull, MaxWait: info.MaxWait, MaxWeight: info.MaxWeight,
+			Order: info.Order.String(),
 		}
 		if info.At != nil {
 			ge.Line = info.At.Line()
@@ -76,6 +80,9 @@ func graphOf(r *engine.Run) Graph {
 
 // label says what an edge holds and what it does when it is full.
 func (e *GraphEdge) label() string {
+	if e.Order != queue.FIFO.String() {
+		return fmt.Sprintf("%s %d %s %s", e.Name, e.Capacity, e.OnFull, e.Order)
+	}
 	return fmt.Sprintf("%s %d %s", e.Name, e.Capacity, e.OnFull)
 }
 
@@ -122,14 +129,14 @@ func (g Graph) DOT() string {
 	b.WriteString("digraph weir {\n  rankdir=LR;\n  node [shape=box];\n")
 	ids := g.ids()
 	for _, name := range ids.names {
-		fmt.Fprintf(&b, "  %s [label=%s];\n", ids.of[name], strconv.Quote(name))
+		fmt.Fprintf(&b, "  %s [label=%s];\n", ids.of[name], dotQuote(name))
 	}
 	for _, p := range g.Fused {
 		fmt.Fprintf(&b, "  %s -> %s;\n", ids.of[p[0]], ids.of[p[1]])
 	}
 	for _, e := range g.Edges {
 		for _, p := range e.ends() {
-			fmt.Fprintf(&b, "  %s -> %s [style=bold, label=%s];\n", ids.of[p[0]], ids.of[p[1]], strconv.Quote(e.label()))
+			fmt.Fprintf(&b, "  %s -> %s [style=bold, label=%s];\n", ids.of[p[0]], ids.of[p[1]], dotQuote(e.label()))
 		}
 	}
 	b.WriteString("}\n")
@@ -162,8 +169,23 @@ func (g Graph) ids() idents {
 	return ids
 }
 
-// mermaidQuote quotes a label. Names are plain, so only the # of unnamed stages needs care.
-func mermaidQuote(s string) string {
-	s = strings.ReplaceAll(s, "#", "#35;")
-	return `"` + strings.ReplaceAll(s, `"`, "#quot;") + `"`
+// The ways in which the two notations write a character as a number.
+func mermaidQuote(s string) string { return quoteLabel(s, "#") }
+func dotQuote(s string) string     { return quoteLabel(s, "&#") }
+
+// quoteLabel quotes a label: what is neither a letter, a digit nor harmless is written as its number behind mark. A label can't end its
+// quotes, begin a new line, or be taken for markup by what shows the graph, whatever a name is made of.
+func quoteLabel(s, mark string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		harmless := strings.ContainsRune(" .,:_->", r) || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z' || r >= utf8.RuneSelf
+		if !harmless {
+			b.WriteString(mark + strconv.Itoa(int(r)) + ";")
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }

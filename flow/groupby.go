@@ -61,6 +61,7 @@ func (g Groups[T]) validate(n *node) Groups[T] {
 	}
 	var lane node
 	g.Lane.validate(&lane)
+	lane.check(g.Lane.Discipline == nil, "Discipline has no meaning in a lane, which is that of one key")
 	for _, text := range lane.errs {
 		n.wrong("Lane: %s", text)
 	}

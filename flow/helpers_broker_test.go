@@ -16,6 +16,7 @@ type broker struct {
 	stays bool                 // behind the last message it waits for more instead of ending
 	most  int                  // messages in one answer; 0: as many as asked for
 	meta  func(int) stage.Meta // of a message; nil: its number is the ID
+	event func()               // called by Settle; nil: nobody is told
 
 	mu      sync.Mutex
 	next    int
@@ -58,6 +59,9 @@ func (b *broker) PullItems(ctx context.Context, dst []stage.Item[int]) (int, err
 
 // Settle implements stage.Settler.
 func (b *broker) Settle(token uint64, o stage.Outcome) {
+	if b.event != nil {
+		b.event()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settled[int(token)] = append(b.settled[int(token)], o)

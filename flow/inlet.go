@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,8 @@ type Inlet[T any] struct {
 	closed  atomic.Bool
 	end     func()                      // at the first Close
 	failed  atomic.Pointer[func(error)] // the run's, for a panic in the Dropped hook
+	link    atomic.Pointer[engine.Link[T]]
+	hub     *Inlet[T] // of a producer of a MergeHub: the hub's inlet
 }
 
 // Receipt says what it means that an item was accepted.
@@ -89,7 +90,10 @@ func (q inletQueue[T]) link(b *build, _ edgeSpec[T]) *engine.Link[T] {
 	stop := b.run.Stop
 	q.in.failed.Store(&stop)
 	b.run.OnDrain(q.in.Close)
-	return engine.NewLink(b.run, q.in.queue, q.in.node, engine.Stream{Tagged: true})
+	l := engine.NewLink(b.run, q.in.queue, q.in.node, engine.Stream{Tagged: true})
+	l.Sheds = q.in.edge.sheds()
+	q.in.link.Store(l)
+	return l
 }
 
 // Offer hands v over without waiting; ctx only carries metadata. Where there is no room, a Block or Reject edge answers with a
@@ -103,7 +107,21 @@ func (in *Inlet[T]) Offer(ctx context.Context, v T) (Receipt, error) {
 			return Receipt{}, err
 		}
 	}
-	t := metaTag(ctx)
+	return in.offer(v, metaTag(ctx))
+}
+
+// OfferItem is Offer for an item that brings its own metadata and claim. The claim settles when everything made of the item has left
+// the pipeline, or now, as given back or as the edge says of what it drops, if the item is not taken.
+func (in *Inlet[T]) OfferItem(it stage.Item[T]) (Receipt, error) {
+	t := stage.TagOf(it)
+	if in.closed.Load() {
+		t.Release(claim.GivenBack(ErrClosed))
+		return Receipt{}, ErrClosed
+	}
+	return in.offer(it.Value, t)
+}
+
+func (in *Inlet[T]) offer(v T, t *queue.Tag) (Receipt, error) {
 	wait, err := in.queue.OfferWait(v, t)
 	if err != nil {
 		if err != ErrDropped {
@@ -122,9 +140,16 @@ func metaTag(ctx context.Context) *queue.Tag {
 	return nil
 }
 
-// Put hands v over and waits for room where the edge blocks, until ctx ends; then the error is ctx's cause.
+// Put hands v over and waits for room where the edge blocks, until ctx ends; then the error is ctx's cause. Where it would have to
+// wait, and ctx is that of a stage which gets what comes out of the inlet, in the run that it feeds, the error is
+// [ErrWouldDeadlock] at once: the stage may have to make the room itself.
 func (in *Inlet[T]) Put(ctx context.Context, v T) (Receipt, error) {
 	return in.put(ctx, v, metaTag(ctx))
+}
+
+// PutItem is Put for an item that brings its own metadata and claim, which settles as that of [Inlet.OfferItem].
+func (in *Inlet[T]) PutItem(ctx context.Context, it stage.Item[T]) (Receipt, error) {
+	return in.put(ctx, it.Value, stage.TagOf(it))
 }
 
 func (in *Inlet[T]) put(ctx context.Context, v T, t *queue.Tag) (Receipt, error) {
@@ -149,6 +174,13 @@ func (in *Inlet[T]) putOne(ctx context.Context, v T, t *queue.Tag) error {
 	if in.edge.OnFull != Block {
 		return in.answer(in.queue.Offer(v, t))
 	}
+	if in.reenters(ctx) {
+		err := in.answer(in.queue.Offer(v, t))
+		if _, full := err.(*FullError); full { //nolint:errorlint // it comes from the queue itself
+			return fmt.Errorf("%w: edge %q is full, and the stage that puts into it gets what comes out of it", ErrWouldDeadlock, in.queue.Config().Name)
+		}
+		return err
+	}
 	p := in.waiters.Get().(*putting[T])
 	p.value[0], p.tag[0] = v, t
 	_, err := in.queue.Put(p.waiter, p.value[:], p.tag[:], ctx.Done())
@@ -158,6 +190,15 @@ func (in *Inlet[T]) putOne(ctx context.Context, v T, t *queue.Tag) error {
 		return context.Cause(ctx)
 	}
 	return in.answer(err)
+}
+
+// reenters reports whether ctx is that of user code behind the inlet, in the same run.
+func (in *Inlet[T]) reenters(ctx context.Context) bool {
+	if in.hub != nil {
+		in = in.hub
+	}
+	l := in.link.Load()
+	return l != nil && l.Reenters(ctx)
 }
 
 // putting is what a Put needs, for one after the other: a chunk of one, which would be allocated for each call, and a place to wait.
@@ -174,7 +215,7 @@ func (in *Inlet[T]) answer(err error) error {
 		return err
 	case err == queue.ErrLeft:
 		return ErrClosed
-	case errors.Is(err, queue.ErrWeight):
+	case queue.WrongItem(err):
 		return err
 	default:
 		return fmt.Errorf("%w: %w", ErrClosed, err)
@@ -183,10 +224,24 @@ func (in *Inlet[T]) answer(err error) error {
 
 // Do is Put, and then waits until everything made of v has left the pipeline. nil means that it is done. The error is ctx's
 // cause if ctx ends first (v is then still on its way), [ErrDropped], [ErrGivenBack] where nobody wanted it, or what v failed
-// with.
+// with. To a stage that gets what comes out of the inlet it is always [ErrWouldDeadlock], and nothing is handed over.
 func (in *Inlet[T]) Do(ctx context.Context, v T) error {
 	m, _ := stage.MetaFrom(ctx)
-	w := &awaited{done: make(chan stage.Outcome, 1)}
+	return in.do(ctx, v, m, nil)
+}
+
+// DoItem is Do for an item that brings its own metadata and claim, which settles as that of [Inlet.OfferItem].
+func (in *Inlet[T]) DoItem(ctx context.Context, it stage.Item[T]) error {
+	return in.do(ctx, it.Value, it.Meta(), stage.TagOf(it))
+}
+
+func (in *Inlet[T]) do(ctx context.Context, v T, m stage.Meta, t *queue.Tag) error {
+	if in.reenters(ctx) {
+		err := fmt.Errorf("%w: an item would have to come through the stage that waits for it", ErrWouldDeadlock)
+		t.Release(claim.GivenBack(err))
+		return err
+	}
+	w := &awaited{tag: t, done: make(chan stage.Outcome, 1)}
 	if _, err := in.put(ctx, v, claim.Claimed(m, w, 0)); err != nil {
 		return err
 	}
@@ -198,11 +253,17 @@ func (in *Inlet[T]) Do(ctx context.Context, v T) error {
 	}
 }
 
-// awaited settles a claim by telling Do.
-type awaited struct{ done chan stage.Outcome }
+// awaited settles a claim by telling Do, and the item's own claim, where it has one.
+type awaited struct {
+	tag  *queue.Tag
+	done chan stage.Outcome
+}
 
 // Settle implements stage.Settler.
-func (w *awaited) Settle(_ uint64, o stage.Outcome) { w.done <- o }
+func (w *awaited) Settle(_ uint64, o stage.Outcome) {
+	w.tag.Release(o)
+	w.done <- o
+}
 
 func outcomeError(o stage.Outcome) error {
 	switch {

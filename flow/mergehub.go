@@ -36,7 +36,7 @@ func (h *MergeHub[T]) Attach() (*Inlet[T], error) {
 		h.count.Add(-1)
 		return nil, fmt.Errorf("%w: it has %d producers", ErrHubFull, h.members)
 	}
-	member := &Inlet[T]{edge: h.in.edge, queue: h.in.queue, node: newNode("inlet", &settings{})}
+	member := &Inlet[T]{edge: h.in.edge, queue: h.in.queue, hub: h.in, node: newNode("inlet", &settings{})}
 	member.node.wrong("it is a producer of a MergeHub: use the Flow of the hub")
 	member.waiters.New = h.in.waiters.New
 	member.end = func() { h.count.Add(-1) }

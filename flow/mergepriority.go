@@ -25,7 +25,7 @@ func MergePriority[T any](highestFirst ...Flow[T]) Flow[T] {
 	nd, ups := joinedNode("mergepriority", &settings{}, highestFirst...)
 	nd.check(len(highestFirst) > 0, "there must be at least one flow")
 	return Flow[T]{&fused[T]{node: nd, read: func(b *build, w *engine.Worker) engine.Input[T] {
-		step := &priorityStep[T]{bell: engine.NewBell(), ins: make([]preferred[T], len(ups))}
+		step := &priorityStep[T]{bell: engine.NewBell(w), ins: make([]preferred[T], len(ups))}
 		for i, up := range ups {
 			step.ins[i].Port = engine.NewPort(w, ringing(b, up, inputName(b, nd, i), step.bell))
 		}
@@ -76,7 +76,7 @@ func (s *priorityStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 			s.Stage.Count(n, n)
 			return n, err
 		}
-		if err := s.bell.Wait(s.W); err != nil {
+		if err := s.bell.Wait(); err != nil {
 			return 0, err
 		}
 	}

@@ -11,7 +11,7 @@ type effect uint8
 
 // NonIdempotent marks a stage whose function has an effect that must not be repeated: it charges a card, or sends a mail. Then it is
 // a build error to let the stage Retry or Redeliver, to Redeliver at a stage behind it, and to put an edge behind it that can drop
-// (DropNewest, DropOldest, MaxWait), because a message that fails or that an edge gives back comes again, and one that an edge
+// (DropNewest, DropOldest, MaxWait, Deadline, CoDel), because a message that fails or that an edge gives back comes again, and one that an edge
 // acknowledges loses what the effect was for. Behind [Flow.BestEffort] an edge may drop.
 //
 // A push of several items that fails with an error other than a *stage.BatchError stops the run, because to find out which of

@@ -16,6 +16,7 @@ type settings struct {
 	name      string
 	named     bool
 	decisions []engine.Decision
+	around    around
 	timeout   *time.Duration
 	unordered bool
 	once      bool // NonIdempotent
@@ -60,14 +61,14 @@ type StepOption interface{ step(s *settings) }
 // SourceOption is an option of a source: [Name], [SettleDropped].
 type SourceOption interface{ source(s *settings) }
 
-// CallOption is an option of an operator whose function may fail: [Name], [OnError], [Timeout], [NonIdempotent].
+// CallOption is an option of an operator whose function may fail: [Name], [OnError], [RetryBudget], [Limit], [Breaker], [Timeout],
+// [NonIdempotent].
 type CallOption interface{ call(s *settings) }
 
 // ParallelOption is an option of [Flow.Parallel]: those of a [CallOption], and [Unordered].
 type ParallelOption interface{ parallel(s *settings) }
 
-// SinkOption is an option of [Flow.To] and [Flow.ForEach]: [Name], [OnError], [Timeout], [Workers], [Gather],
-// [NonIdempotent].
+// SinkOption is an option of [Flow.To] and [Flow.ForEach]: those of a [CallOption], [Workers], [Gather].
 type SinkOption interface{ sink(s *settings) }
 
 // BufferOption is an option of [Flow.Buffer]: [Name], [SettleDropped].
@@ -89,7 +90,7 @@ func Name(name string) Option {
 	return Option{func(s *settings) { s.name, s.named = name, true }}
 }
 
-// ErrOption fits where a user's function may fail. It is what [OnError] and [Timeout] return.
+// ErrOption fits where a user's function may fail. It is what [OnError], [RetryBudget], [Limit], [Breaker] and [Timeout] return.
 type ErrOption struct{ set setting }
 
 func (o ErrOption) call(s *settings)     { o.set.on(s) }
@@ -152,7 +153,7 @@ func Gather(n int, maxWait time.Duration) SinkOption {
 	return sinkOption(func(s *settings) { s.gather = &gathering{n, maxWait} })
 }
 
-// Decision is one of the answers of [OnError]: [Stop], [Skip], [Redeliver], [Retry], [DeadLetter], and [If].
+// Decision is one of the answers of [OnError]: [Stop], [Skip], [Redeliver], [Retry], [DeadLetter], [If], and [IfOpen].
 type Decision interface {
 	decision() (engine.Decision, string)
 }
@@ -200,7 +201,7 @@ func (d decided) decision() (engine.Decision, string) { return d.d, d.err }
 type Backoff func() backoff.BackOff
 
 // Retry calls the function again, up to times times, waiting as b says in between; then the next decision is asked. An error
-// marked with backoff.Permanent is not retried. The wait ends with the run.
+// marked with backoff.Permanent is not retried, nor is an item whose deadline would be over by then. The wait ends with the run.
 func Retry(times int, b Backoff) Decision {
 	d := decided{d: engine.Decision{Action: engine.Retry, Times: times, Backoff: b}}
 	switch {

@@ -15,10 +15,11 @@ import (
 type Pipeline struct {
 	leaves  []*leaf
 	planned *planned
+	watch   *watch // for deadlocks; nil: as usual
 }
 
 // newPipeline returns the pipeline with these sinks.
-func newPipeline(leaves ...*leaf) Pipeline { return Pipeline{leaves, new(planned)} }
+func newPipeline(leaves ...*leaf) Pipeline { return Pipeline{leaves: leaves, planned: new(planned)} }
 
 // Join makes one pipeline of several, which run together: an error in one of them stops all. Their graphs may share parts, the
 // branches of a Broadcast for example.
@@ -30,7 +31,9 @@ func Join(ps ...Pipeline) Pipeline {
 	for _, p := range ps {
 		all = append(all, p.leaves...)
 	}
-	return newPipeline(all...)
+	joint := newPipeline(all...)
+	joint.watch = joined(ps)
+	return joint
 }
 
 // Run runs the pipeline and waits for its end. It returns nil if every sink has reached the end of its stream; otherwise the
@@ -67,12 +70,14 @@ func (p Pipeline) assemble(ctx context.Context, live bool) (*build, error) {
 	}
 	b := &build{plan: p.planned.of(p.leaves), ctx: ctx, run: engine.NewRun(), live: live, fans: map[*node]any{}}
 	b.bad = append(b.bad, b.plan.bad...)
+	b.bad = append(b.bad, p.watch.apply(b.run)...)
 	for _, n := range b.onces {
 		if live && n.once.Load() {
 			b.fail(n, n.usedUp())
 		}
 	}
 	if len(b.bad) > 0 {
+		b.attempt(p.leaves)
 		return nil, b.err()
 	}
 	for _, l := range p.leaves {
@@ -90,6 +95,23 @@ func (p Pipeline) assemble(ctx context.Context, live bool) (*build, error) {
 		}
 	}
 	return b, nil
+}
+
+// attempt adds what only a build finds to what is wrong with a blueprint, as far as that can be built: what is wrong with it may be
+// just what a build relies on.
+func (b *build) attempt(leaves []*leaf) {
+	dry := &build{plan: b.plan, ctx: b.ctx, run: engine.NewRun(), fans: map[*node]any{}}
+	defer func() {
+		_ = recover() // it is known that something is wrong
+		for _, text := range dry.bad {
+			if !slices.Contains(b.bad, text) {
+				b.bad = append(b.bad, text)
+			}
+		}
+	}()
+	for _, l := range leaves {
+		l.build(dry)
+	}
 }
 
 // buildError is all that is wrong with a blueprint.

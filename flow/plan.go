@@ -10,16 +10,18 @@ import (
 
 // plan is what a walk over a blueprint finds out, the same for all of its runs: the name of every node, and what is wrong.
 type plan struct {
-	names map[*node]string
-	onces []*node // parts that serve one run
-	bad   []string
+	names    map[*node]string
+	onces    []*node // parts that serve one run
+	bad      []string
+	advice   []string
+	trusting bool // that nothing stands still
 }
 
 // planned makes the plan of a pipeline when it is first needed.
 type planned struct {
 	once     sync.Once
 	plan     plan
-	trusting bool // that no diamond stands still; for tests, which look whether one does
+	trusting bool // that no diamond or loop stands still; for tests, which look whether one does
 }
 
 func (p *planned) of(leaves []*leaf) *plan {
@@ -29,22 +31,33 @@ func (p *planned) of(leaves []*leaf) *plan {
 
 // newPlan walks the graph from its sinks to its sources.
 func newPlan(leaves []*leaf, trusting bool) plan {
-	p := planner{names: map[*node]string{}, seen: map[*node]int{}, taken: map[string]*node{}, supply: supplies{}}
+	p := newPlanner(leaves)
+	for _, fan := range p.fans {
+		if got := p.seen[fan]; got < fan.branches {
+			p.fail(fan, fmt.Sprintf("%d of its %d outputs are not consumed", fan.branches-got, fan.branches))
+		}
+	}
+	p.trusting = trusting
+	p.bad = append(p.bad, p.loops()...)
+	if !trusting {
+		p.bad = append(p.bad, p.deadlocks()...)
+	}
+	if len(p.bad) == 0 {
+		p.advise()
+	}
+	return p.plan
+}
+
+// newPlanner walks the graph, and has yet to look at the whole.
+func newPlanner(leaves []*leaf) *planner {
+	p := &planner{names: map[*node]string{}, seen: map[*node]int{}, taken: map[string]*node{}}
 	if len(leaves) == 0 {
 		p.bad = append(p.bad, "flow: the pipeline has no sink")
 	}
 	for _, l := range leaves {
 		p.visit(l.node)
 	}
-	for _, fan := range p.fans {
-		if got := p.seen[fan]; got < fan.branches {
-			p.fail(fan, fmt.Sprintf("%d of its %d outputs are not consumed", fan.branches-got, fan.branches))
-		}
-	}
-	if !trusting {
-		p.bad = append(p.bad, p.deadlocks()...)
-	}
-	return p.plan
+	return p
 }
 
 // name returns a node's name.
@@ -113,12 +126,17 @@ func (p *planner) visit(n *node) {
 func (p *planner) christen(n *node) {
 	name := n.name
 	switch {
+	case n.of != nil && !n.edge:
+		p.names[n] = p.names[n.of]
+		return
+	case n.of != nil && name == "":
+		name = p.names[n.of] + ".again"
 	case n.branch > 0:
 		name = p.names[n.ups[0]] + "." + strconv.Itoa(n.branch)
 	case name == "":
 		name = n.op + "#" + strconv.Itoa(p.count+1)
 	}
-	if n.branch == 0 {
+	if n.branch == 0 && n.of == nil {
 		p.count++
 	}
 	p.names[n] = name

@@ -13,12 +13,12 @@ func redelivers(ds []engine.Decision) bool {
 
 // decided readies what OnError says at n: in is the stream that fails there.
 func (b *build) decided(n *node, h engine.Handling, in engine.Stream) {
-	for _, d := range h.Decisions {
+	for _, d := range slices.Concat(h.Decisions, h.Open) {
 		if d.Letters != nil {
 			b.run.Register(engine.DeadLetterPart, "dead letters", d.Letters.Sink)
 		}
 	}
-	if !redelivers(h.Decisions) {
+	if !redelivers(h.Decisions) && !redelivers(h.Open) {
 		return
 	}
 	if !in.Again {

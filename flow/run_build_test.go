@@ -35,8 +35,8 @@ func TestS29AllFindingsAtOnce(t *testing.T) {
 	wants := []string{
 		fmt.Sprintf(`flow: buffer#2 (run_build_test.go:%d): capacity must be 1 to 2147483647, got 0`, at+1),
 		fmt.Sprintf(`flow: buffer#2 (run_build_test.go:%d): policy must be Block, DropNewest, DropOldest or Reject, got policy(9)`, at+1),
-		fmt.Sprintf(`flow: bad name (run_build_test.go:%d): name must be 1 to 64 of A-Z a-z 0-9 . _ -, got "bad name"`, at+2),
-		fmt.Sprintf(`flow: bad name (run_build_test.go:%d): function must not be nil`, at+2),
+		fmt.Sprintf(`flow: map#3 (run_build_test.go:%d): name must be 1 to 64 of A-Z a-z 0-9 . _ -, got "bad name"`, at+2),
+		fmt.Sprintf(`flow: map#3 (run_build_test.go:%d): function must not be nil`, at+2),
 		fmt.Sprintf(`flow: batch#4 (run_build_test.go:%d): size must be 1 to 2147483647, got 0`, at+3),
 		fmt.Sprintf(`flow: batch#4 (run_build_test.go:%d): maxWait must be >= 0, got -1ns`, at+3),
 		fmt.Sprintf(`flow: parallel#6 (run_build_test.go:%d): OnError: decision must not be nil`, at+5),

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"flag"
 	"sync"
 	"testing"
 )
@@ -21,10 +22,11 @@ func (c *census) note(what string) {
 	}
 }
 
-// check fails the test unless everything that there is has occurred. Fewer graphs than usual are not checked.
+// check fails the test unless everything that there is has occurred. Fewer graphs than usual are not checked, and those of one seed,
+// which are the same for each fault.
 func (c *census) check(t *testing.T) {
 	t.Helper()
-	if c.times["graph"] < 100*3*len(faults) {
+	if c.times["graph"] < 100*3*len(faults) || flag.Lookup("rapid.seed").Value.String() != "0" {
 		return
 	}
 	want := []string{"look", "idle", "not idle", "beat", "conflated", "resumed", "left hub", "left subscriber", "nothing inside"}

@@ -2,9 +2,11 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,9 +69,16 @@ func (w *world) misbehave(i int) error {
 
 // tried is what try makes of a sequence.
 func (w *world) tried(in []datum, o *op) (out []datum) {
-	var bad []datum
+	var bad, refused []datum
+	if o.refused != nil {
+		refused = o.refused.values()
+	}
 	for _, d := range in {
-		if o.fails(d) {
+		i := slices.IndexFunc(refused, func(r datum) bool { return alike(d, r) })
+		if i >= 0 {
+			refused = slices.Delete(refused, i, i+1)
+		}
+		if i >= 0 || o.fails(d) {
 			bad = append(bad, d)
 		} else {
 			out = append(out, d)
@@ -89,12 +98,12 @@ func edges() map[string]operator {
 	return map[string]operator{
 		"parallel": {func(w *world, f stream, o *op) stream {
 			fn, opt := w.try(o)
-			return f.Parallel(o.m%5+1, fn, opt)
+			return f.Parallel(o.m%5+1, fn, opt, w.fuse(o), w.limit())
 		}, (*world).tried},
 		"unordered": {func(w *world, f stream, o *op) stream {
 			fn, opt := w.try(o)
 			o.at = w.point("unordered")
-			return o.at.watch(f.Parallel(o.m%5+1, fn, opt, flow.Unordered))
+			return o.at.watch(f.Parallel(o.m%5+1, fn, opt, flow.Unordered, w.fuse(o), w.limit()))
 		}, func(w *world, in []datum, o *op) []datum { return w.observe(o.at, w.tried(in, o), anyOrder) }},
 		"bykey": {func(w *world, f stream, o *op) stream {
 			fn, opt := w.try(o)
@@ -108,6 +117,8 @@ func edges() map[string]operator {
 		}, identity},
 		"reject": {func(_ *world, f stream, o *op) stream { return f.Buffer(10*o.n, flow.Reject) }, identity},
 		"drop":   {(*world).drop, func(w *world, in []datum, o *op) []datum { return w.observe(o.at, in, inOrder) }},
+		"fairly": {(*world).fairly, func(w *world, in []datum, o *op) []datum { return w.observe(o.at, in, byKey) }},
+		"shed":   {(*world).shed, func(w *world, in []datum, o *op) []datum { return w.observe(o.at, in, anyOrder) }},
 		"batch": {func(_ *world, f stream, o *op) stream {
 			return f.Batch(o.n, time.Duration(o.m%3)*time.Millisecond).FlatMap(func(ds []datum) []datum { return ds })
 		}, identity},
@@ -158,34 +169,61 @@ func (w *world) weight(d datum) int64 { w.must(); return int64(d.v % 5) }
 // expand emits copies of a value, and then may fail. Every other one emits in goroutines of its own.
 func (w *world) expand(f stream, o *op) stream {
 	fn, opt := w.try(o)
+	o.at, o.refused = w.point("expand"), newSeen[datum]()
 	return f.Expand(func(ctx context.Context, d datum, emit func(datum) error) error {
 		for _, c := range o.copies(d) {
-			err := make(chan error, 1)
-			if o.m%2 == 0 {
-				err <- emit(c)
-			} else {
-				go func() { err <- emit(c) }()
+			err := o.emit(emit, c)
+			if _, full := errors.AsType[*flow.FullError](err); full {
+				_ = o.refused.each(ctx, d)
 			}
-			if err := <-err; err != nil {
+			if err != nil {
 				return err
 			}
+			_ = o.at.got.each(ctx, c)
 		}
 		_, err := fn(ctx, d)
 		return err
 	}, opt)
 }
 
-// expanded is what expand makes of a sequence. What was emitted by a call that failed stays, also where the call is repeated.
+// emit emits d, here or in another goroutine, which user code of the edge may end.
+func (o *op) emit(emit func(datum) error, d datum) error {
+	if o.m%2 == 0 {
+		return emit(d)
+	}
+	err := errGoexit
+	var wg sync.WaitGroup
+	wg.Go(func() { err = emit(d) })
+	wg.Wait()
+	return err
+}
+
+// expanded is what expand makes of a sequence. What was emitted by a call that failed stays, also where the call is repeated. A
+// call fails as well when an edge behind it refuses something: then the reference goes on with what was emitted.
 func (w *world) expanded(in []datum, o *op) (out []datum) {
+	refusals := map[string]int{}
+	for _, d := range o.refused.values() {
+		refusals[d.String()]++
+	}
 	calls := 0
 	for _, d := range in {
 		out = append(out, o.copies(d)...)
 		for calls++; o.n%4 == 2 && calls%3 == 0; calls++ {
 			out = append(out, o.copies(d)...)
 		}
+		for range refusals[d.String()] {
+			out = append(out, o.copies(d)...)
+		}
 	}
 	w.tried(in, o) // for its dead letters
-	return out
+	if ends := o.n%4 == 0; ends || len(refusals) == 0 {
+		return out
+	}
+	got := o.at.got.values()
+	if _, bad := match(got, out, inOrder); bad != nil {
+		w.wrong(fmt.Errorf("%s: %w", o.at.name, bad))
+	}
+	return got
 }
 
 // drop is an edge that loses items.

@@ -26,6 +26,7 @@ type op struct {
 	other   *source
 	side    *end
 	letters *end
+	refused *seen[datum] // values of which an edge that was full refused something
 	beside  *seen[int]
 }
 
@@ -153,7 +154,7 @@ func steps() map[string]operator {
 		}, func(_ *op, d datum) []datum { return []datum{forgetIDs(d)} }),
 		"trymap": {func(w *world, f stream, o *op) stream {
 			fn, opt := w.try(o)
-			return f.TryMap(fn, opt)
+			return f.TryMap(fn, opt, w.fuse(o), w.limit())
 		}, (*world).tried},
 	}
 }

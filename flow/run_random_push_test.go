@@ -129,8 +129,8 @@ type subscriber struct {
 // now and then, or all at once.
 func (w *world) toSubscriber(f stream, e *end, n int) flow.Pipeline {
 	s := &subscriber{w: w, e: e}
-	if w.s.leavers && n%2 == 0 {
-		s.leave, w.leavers = w.s.leave, true
+	if w.s.leavers && n > 1 {
+		s.leave, w.leavers = (w.s.leave+3)/4, true
 	}
 	p, sub := f.ToSubscriber(s)
 	s.sub = sub

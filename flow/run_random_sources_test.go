@@ -114,6 +114,7 @@ func (w *world) came(src *source) []datum {
 
 // ready waits until the source has its next answer.
 func (w *world) ready(ctx context.Context, src *source) error {
+	w.event()
 	pause := w.s.pause
 	if src.credit.pulls == w.s.quietAt {
 		pause += w.s.quiet
@@ -132,7 +133,7 @@ func (w *world) messages(src *source) flow.Flow[int] {
 // broker returns the broker of src, with a pause in front of each answer.
 func (w *world) broker(src *source) stage.ItemSource[int] {
 	b := newBroker(w.s.items)
-	b.most, b.stays = w.s.most, w.s.fault == "drain"
+	b.most, b.stays, b.event = w.s.most, w.s.fault == "drain", w.event
 	src.broker = b
 	return stage.ItemSourceFunc(func(ctx context.Context, dst []stage.Item[int]) (int, error) {
 		return src.credit.ask(len(dst), func() (int, error) {

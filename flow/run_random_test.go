@@ -66,7 +66,7 @@ func drawScenario(rt *rapid.T, fault string) *scenario {
 		failAt: int64(number(1, 400, "failAt")), leave: number(1, 60, "leave"),
 		atFrom: rapid.Bool().Draw(rt, "atFrom"),
 	}
-	if number(0, 3, "silence") == 0 {
+	if number(0, 3, "silence") == 0 || uses(s.ops, is("idletimeout")) {
 		s.quiet, s.quietAt = ms(150, "quiet"), number(1, 40, "quietAt")
 	}
 	if number(0, 9, "flood") == 0 && len(fmt.Sprint(s.ops)) < 60 && s.source != "inlet" {
@@ -104,6 +104,7 @@ func (s *scenario) run(ctx context.Context) error {
 func (w *world) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	w.cancel = cancel
 	src, f := w.source(w.s.source)
 	f = w.chain(f, w.s.ops)
 	var err error
@@ -136,7 +137,7 @@ func (w *world) run(ctx context.Context) error {
 // start starts p and what is around it.
 func (w *world) start(ctx context.Context, p flow.Pipeline) (*flow.Run, error) {
 	w.graph = p.Graph()
-	r, err := p.Start(ctx)
+	r, err := watched(p).Start(ctx) // and nothing is taken for a deadlock
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ type world struct {
 	forks   bool           // an item may have several ways
 	leavers bool           // something may end its input early
 
+	cancel  context.CancelCauseFunc
 	begun   chan struct{} // closed when the run has been started
 	over    chan struct{} // closed at its end
 	starts  []func()      // what runs beside it
@@ -53,9 +54,12 @@ type world struct {
 	live    *flow.Run // nil before begun, and where nobody has a handle
 	ended   time.Duration
 
-	calls  atomic.Int64
-	struck atomic.Bool
-	hung   atomic.Bool
+	events  atomic.Int64
+	onEvent func(n int64) // nil: nobody counts
+	permits *permits      // of the limiter that its stages share; nil: none has one
+	calls   atomic.Int64
+	struck  atomic.Bool
+	hung    atomic.Bool
 
 	lenient, exact bool
 
@@ -107,8 +111,16 @@ func (w *world) well() bool {
 	return len(w.bad) == 0
 }
 
+// event is called at each call of user code, each pull and each settlement.
+func (w *world) event() {
+	if n := w.events.Add(1); w.onEvent != nil {
+		w.onEvent(n)
+	}
+}
+
 // hit is called by all user code, and does the fault when it is its turn.
 func (w *world) hit() error {
+	w.event()
 	if w.calls.Add(1) != w.s.failAt || !slices.Contains([]string{"error", "panic", "goexit"}, w.s.fault) {
 		return nil
 	}

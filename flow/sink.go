@@ -49,10 +49,12 @@ func sinkSettings(op string, up *node, opts []SinkOption) (*settings, *node, eng
 	if g := s.gather; g != nil {
 		n.check(g.n >= 1 && g.n <= maxCapacity, argument("Gather: n", "1 to 2147483647", g.n))
 		n.check(g.maxWait >= 0, argument("Gather: maxWait", ">= 0", g.maxWait))
+		n.gathering = g.n
 		if g.maxWait == 0 {
 			n.fills = g.n
 		}
 	}
+	n.workers = s.workers
 	return s, n, n.handling(s)
 }
 

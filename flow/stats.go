@@ -26,6 +26,11 @@ type StageStats struct {
 	In, Out         int64 // items
 	Skipped, Failed int64 // as in a Report
 
+	Retried        int64 // calls that repeated one because of Retry
+	OverBudget     int64 // those that were not made because of the RetryBudget
+	BreakerRefused int64 // calls that were not made because of the Breaker
+	LimitRefused   int64 // calls that were not made because of the Limit
+
 	Busy, Idle, Backpressured float64
 	Workers                   int
 	Groups                    int // of a GroupBy: how many are open; beside Workers
@@ -53,8 +58,12 @@ type EdgeStats struct {
 	Blocked       time.Duration // how long at least one producer waited for room
 	Starved       time.Duration // how long at least one consumer waited for an item
 	Sojourn       Histogram     // how long items waited
-	MinSojourn    time.Duration // the least wait in the last 100 ms: a burst lets it return to zero, a standing queue does not
+	MinSojourn    time.Duration // the least wait of the oldest item in the last 100 ms: a burst lets it return to zero, a standing queue does not
 	EstimatedWait time.Duration // of an item that would arrive now
+
+	EdgeSignals
+
+	maxWait time.Duration
 }
 
 // DropCounts counts dropped items by [DropReason].
@@ -76,6 +85,8 @@ func (r *Run) Stats() Stats {
 		groups, _ := st.Groups()
 		s.Stages = append(s.Stages, StageStats{
 			Name: st.Name, Op: st.Op, In: st.In.Load(), Out: st.Out.Load(), Skipped: st.Skipped.Load(), Failed: st.Failed.Load(),
+			Retried: st.Retried.Load(), OverBudget: st.OverBudget.Load(),
+			BreakerRefused: st.BreakerRefused.Load(), LimitRefused: st.LimitRefused.Load(),
 			Busy: sh.Busy, Idle: sh.Idle, Backpressured: sh.Backpressured, Workers: len(st.Workers), Groups: groups,
 			source: st.Kind == engine.Source,
 		})
@@ -93,6 +104,7 @@ func edgeStats(e engine.Edge) EdgeStats {
 		Depth: q.Depth, MaxDepth: q.MaxDepth, In: q.In, Out: q.Out, Dropped: DropCounts(q.Dropped),
 		Refused: q.Refused, Oversize: q.Oversize, Blocked: q.Blocked, Starved: q.Starved,
 		Sojourn: q.Sojourn, MinSojourn: q.MinSojourn, EstimatedWait: q.EstimatedWait,
+		EdgeSignals: edgeSignals(&info, &q), maxWait: info.MaxWait,
 	}
 }
 

@@ -30,20 +30,29 @@ func callSettings(opts []CallOption) *settings {
 
 // handling returns what the options say about failing calls, recording what is wrong with them.
 func (n *node) handling(s *settings) engine.Handling {
-	h := engine.Handling{Decisions: s.decisions, Once: s.once}
+	h := s.around.handling(n)
+	h.Once = s.once
+	n.effect = s.once
+	for _, d := range s.decisions {
+		if d.Open {
+			h.Open = append(h.Open, d)
+		} else {
+			h.Decisions = append(h.Decisions, d)
+		}
+		n.loses = n.loses || d.Action == engine.Skip || d.Action == engine.DeadLetter || d.Action == engine.Redeliver
+		if d.Letters != nil {
+			n.validate(d.Letters.Sink)
+		}
+	}
+	n.check(h.Open == nil || h.Breaker != nil, "IfOpen needs a Breaker")
+	n.check(h.Budget == nil || retries(s.decisions), "RetryBudget needs a Retry")
 	if s.once {
-		n.check(!retries(s.decisions), "Retry would repeat the effect of a stage that is NonIdempotent")
+		n.check(!retries(h.Decisions), "Retry would repeat the effect of a stage that is NonIdempotent")
 		n.check(!redelivers(s.decisions), "Redeliver would repeat the effect of a stage that is NonIdempotent")
 	}
 	if s.timeout != nil {
 		n.check(*s.timeout > 0, argument("Timeout", "> 0", *s.timeout))
 		h.Timeout = *s.timeout
-	}
-	for _, d := range s.decisions {
-		n.loses = n.loses || d.Action == engine.Skip || d.Action == engine.DeadLetter || d.Action == engine.Redeliver
-		if d.Letters != nil {
-			n.validate(d.Letters.Sink)
-		}
 	}
 	return h
 }

@@ -26,14 +26,17 @@ func (n *node) validate(part any) {
 }
 
 // expanding are the operators that may make many items out of one.
-var expanding = map[string]bool{"flatmap": true, "expand": true, "via": true, "groupby": true}
+var expanding = map[string]bool{"flatmap": true, "expand": true, "via": true, "groupby": true, "loop.out": true, "besteffort": true}
 
 // supplies remembers what is known of the nodes of a blueprint.
-type supplies map[*node]int
+type supplies struct {
+	known map[*node]int
+	gated bool // the gates of loops count as well
+}
 
 // of returns how many items can be under way behind a node while none of them settles: what its sources leave unsettled.
-func (s supplies) of(n *node) int {
-	if known, ok := s[n]; ok {
+func (s *supplies) of(n *node) int {
+	if known, ok := s.known[n]; ok {
 		return known
 	}
 	supply := math.MaxInt
@@ -46,12 +49,18 @@ func (s supplies) of(n *node) int {
 			supply /= n.fills
 		}
 	}
-	s[n] = supply
+	if s.gated && n.loop != nil && n.loop.gates() {
+		supply = min(supply, n.loop.form.k)
+	}
+	if s.known == nil {
+		s.known = map[*node]int{}
+	}
+	s.known[n] = supply
 	return supply
 }
 
 // sum adds up what several nodes supply; MaxInt is no limit.
-func (s supplies) sum(nodes []*node) int {
+func (s *supplies) sum(nodes []*node) int {
 	sum := 0
 	for _, n := range nodes {
 		one := s.of(n)
@@ -64,7 +73,7 @@ func (s supplies) sum(nodes []*node) int {
 }
 
 // starved says what is wrong with a node that waits, however long that takes, for more items than can ever be there.
-func (s supplies) starved(n *node) string {
+func (s *supplies) starved(n *node) string {
 	if n.fills <= 1 {
 		return ""
 	}

@@ -38,7 +38,7 @@ func (s *takeStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 		s.left -= n
 	}
 	if s.left == 0 && err == nil {
-		s.in.Leave()
+		s.Enough(s.in)
 		err = stage.ErrEnd
 	}
 	return n, err

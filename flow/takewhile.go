@@ -56,7 +56,7 @@ func (s *takeWhileStep[T]) Pull(dst []T, tags []*engine.Tag) (int, error) {
 	}
 	s.refuse(n-kept, rest)
 	if err == nil {
-		s.in.Leave()
+		s.Enough(s.in)
 		err = stage.ErrEnd
 	}
 	return kept, err

@@ -29,7 +29,8 @@ var ErrEnd = errors.New("stage: end of stream")
 //
 // Pull waits for the first value only; it returns what it has instead of waiting for a second one.
 //
-// A source that is also an io.Closer is closed once by the engine, after its last call.
+// A source that is also an io.Closer is closed once by the engine, after its last call. Nothing of it runs on behind Close;
+// where it has none, behind the end.
 type Source[T any] interface {
 	Pull(ctx context.Context, dst []T) (n int, err error)
 }

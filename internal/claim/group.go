@@ -5,6 +5,7 @@ import "sync"
 // group is what a tag was derived from.
 type group[M any] struct {
 	parents []*Tag[M]
+	gate    Gate // of a cover
 
 	mu    sync.Mutex
 	parts []Outcome // how single parents end at best; empty: as the tag does
@@ -12,6 +13,7 @@ type group[M any] struct {
 
 // Members returns the tags that t was derived from. They are held by t, and valid while the caller holds a share of it.
 func (t *Tag[M]) Members() []*Tag[M] {
+	t = t.stands()
 	if t == nil || t.group == nil {
 		return nil
 	}
@@ -20,7 +22,7 @@ func (t *Tag[M]) Members() []*Tag[M] {
 
 // Blame makes member i settle with o, or with what t itself does, whichever is worse. The caller holds a share of t.
 func (t *Tag[M]) Blame(i int, o Outcome) {
-	g := t.group
+	g := t.stands().group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.parts) == 0 {
@@ -33,6 +35,10 @@ func (t *Tag[M]) Blame(i int, o Outcome) {
 
 // settle releases the parents when nobody holds the derived tag any more, so it needs no lock.
 func (g *group[M]) settle(o Outcome, free *Tag[M]) *Tag[M] {
+	if g.gate != nil {
+		o = g.gate.Ended(o)
+		g.gate = nil
+	}
 	for i, p := range g.parents {
 		g.parents[i] = nil
 		end := o

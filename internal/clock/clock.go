@@ -4,6 +4,7 @@
 package clock
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -12,6 +13,24 @@ var base = time.Now()
 
 // Now returns nanoseconds since a fixed moment.
 func Now() int64 { return int64(time.Since(base)) }
+
+// Moment is one reading of both clocks, for times that users give. The zero value reads them when it is first asked.
+type Moment struct {
+	wall time.Time
+	now  int64
+}
+
+// At returns the moment t as Now would have had it. A t without a monotonic reading is as far away as the wall clock says.
+func (m *Moment) At(t time.Time) int64 {
+	if m.wall.IsZero() {
+		m.wall, m.now = time.Now(), Now()
+	}
+	d := int64(t.Sub(m.wall))
+	if m.now > 0 && d > math.MaxInt64-m.now {
+		return math.MaxInt64
+	}
+	return m.now + d
+}
 
 // Stopwatch adds up how long something was going on. One goroutine starts and stops it; any may read it. The zero value is
 // ready for use.

@@ -64,3 +64,24 @@ func TestStopwatchIsReadWhileItIsStopped(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestMomentPlacesTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Minute)
+		var m clock.Moment
+		now := time.Now()
+		for d, want := range map[time.Duration]int64{0: 0, time.Second: 1e9, -time.Hour: -3600e9} {
+			if got := m.At(now.Add(d)) - clock.Now(); got != want {
+				t.Errorf("At(%v from now) is %d from now, want %d", d, got, want)
+			}
+		}
+		time.Sleep(time.Second)
+		if got := m.At(now) - clock.Now(); got != -1e9 {
+			t.Errorf("At(a second ago) is %d from now, want -1e9", got)
+		}
+	})
+	var m clock.Moment
+	if far := m.At(time.Now().AddDate(1000, 0, 0)); far < clock.Now() {
+		t.Errorf("At(a thousand years from now) = %d, which has passed", far)
+	}
+}

@@ -63,12 +63,12 @@ func (c *Call[T, U]) apart(parts []part, err error) error {
 	var lost int64
 	var stops bool
 	for i, p := range parts {
-		f := fault{calls: c.fault.calls - 1}
-		switch v := f.decide(c.W, ds, p.err, func() stage.DeadLetter { return c.partLetter(p) }); v {
+		f := fault{calls: c.fault.calls}
+		switch v := f.decide(&c.try, ds, p.err, func() []stage.DeadLetter { return c.partLetter(p) }); v {
 		case letGo:
 		case cutOff:
 			return c.W.Gone() // given back as a whole; letters that are stored will be stored again
-		case comesAgain, failed, again: // not again: there is no Retry
+		case comesAgain, failed, again, hold: // not again: there is no Retry
 			lost++
 			stops = stops || v != comesAgain
 			ends[i] = stage.Outcome{Kind: stage.Failed, Err: failure(c.Stage.Name, p.err, p.tag)}
@@ -94,10 +94,10 @@ func (c *Call[T, U]) apart(parts []part, err error) error {
 	return e
 }
 
-func (c *Call[T, U]) partLetter(p part) stage.DeadLetter {
+func (c *Call[T, U]) partLetter(p part) []stage.DeadLetter {
 	d := stage.DeadLetter{Value: p.value, Stage: c.Stage.Name}
 	if p.tag != nil {
 		d.Meta = p.tag.Meta
 	}
-	return d
+	return []stage.DeadLetter{d}
 }

@@ -6,10 +6,19 @@ import (
 
 // Bell wakes a worker that waits for any of several edges: whoever puts something into one of them rings. A ring that comes while
 // the worker is awake is kept, so that one which has found all edges empty does not miss what has come since.
-type Bell struct{ rung chan struct{} }
+type Bell struct {
+	rung  chan struct{}
+	w     *Worker
+	edges []int // that ring it, of the run's list
+	waits stand
+}
 
-// NewBell returns a Bell for one worker.
-func NewBell() *Bell { return &Bell{rung: make(chan struct{}, 1)} }
+// NewBell returns a Bell for w.
+func NewBell(w *Worker) *Bell {
+	b := &Bell{rung: make(chan struct{}, 1), w: w}
+	w.run.spots = append(w.run.spots, b)
+	return b
+}
 
 // Ring wakes the worker, now or at its next Wait.
 func (b *Bell) Ring() {
@@ -19,10 +28,16 @@ func (b *Bell) Ring() {
 	}
 }
 
-// Wait waits for a ring, or for the end of w.
-func (b *Bell) Wait(w *Worker) error {
-	w.In.Parked.Start(clock.Now())
-	defer func() { w.In.Parked.Stop(clock.Now()) }()
+// Wait waits for a ring, or for the end of the worker.
+func (b *Bell) Wait() error {
+	w, now := b.w, clock.Now()
+	w.In.Parked.Start(now)
+	b.waits.begin(now)
+	defer func() {
+		b.waits.end()
+		w.In.Parked.Stop(clock.Now())
+	}()
+	w.Parks()
 	select {
 	case <-b.rung:
 		return nil
@@ -44,6 +59,7 @@ type ringing[T any] struct {
 func PumpAndRing[T any](w *Worker, in Input[T], l *Link[T], bell *Bell) {
 	p := &ringing[T]{w: w, in: in, link: l, sole: true, buf: chunkBuffer[T]{tagged: l.Tagged}, bell: bell}
 	l.Feed(w)
+	bell.edges = append(bell.edges, l.id)
 	w.closes = append(w.closes, bell.Ring)
 	w.Body(p.run, p.leave)
 }

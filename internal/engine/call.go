@@ -8,19 +8,13 @@ import (
 	"github.com/weir-go/weir/stage"
 )
 
-// Handling is what an operator does around the calls of its function.
-type Handling struct {
-	Decisions []Decision
-	Timeout   time.Duration // of one call; 0: none
-	Once      bool          // a push that failed is not repeated in parts
-}
-
 // Call runs a user's function over the items of a chunk, one call each, and deals with what goes wrong. It belongs to one
 // worker; its state survives a Goexit in the function.
 type Call[T, U any] struct {
 	Fused
 	fn      func(context.Context, T) (U, error)
 	h       Handling
+	try     attempt
 	patient bool // a decision may take long
 
 	in      []T // the chunk; in[at:] is still to be done
@@ -38,7 +32,9 @@ type Call[T, U any] struct {
 
 // NewCall returns a Call for the stage st in w.
 func NewCall[T, U any](w *Worker, st *Stage, fn func(context.Context, T) (U, error), h Handling) *Call[T, U] {
-	return &Call[T, U]{Fused: NewFused(w, st), fn: fn, h: h, patient: patient(h.Decisions)}
+	c := &Call[T, U]{Fused: NewFused(w, st), fn: fn, h: h, patient: h.Breaker != nil || patient(h.Decisions)}
+	c.try = newAttempt(c.Fused, &c.h)
+	return c
 }
 
 // Load gives it a chunk. The last one is done.
@@ -104,7 +100,7 @@ func (c *Call[T, U]) pass() (err error) {
 	began := c.Begin()
 	whole := false
 	from, made := c.at, c.made
-	plain := c.inTags == nil && c.h.Timeout == 0
+	plain := c.inTags == nil && !c.try.on
 	defer func() {
 		if plain {
 			c.made = made + c.at - from
@@ -159,9 +155,9 @@ func (c *Call[T, U]) each(in []T, out []U) error {
 	return nil
 }
 
-// runTagged is pass for items that have metadata or a time of their own.
+// runTagged is pass for items that have metadata, or something around their call. Results do not wait for the permit of the next call.
 func (c *Call[T, U]) runTagged() error {
-	for c.at < len(c.in) && c.made < len(c.out) {
+	for c.at < len(c.in) && c.made < len(c.out) && (c.try.limit == nil || c.made == 0) {
 		u, err := c.one(c.in[c.at])
 		if err != nil {
 			return err
@@ -177,7 +173,7 @@ func (c *Call[T, U]) runTagged() error {
 // recovered deals with a function that did not return: it panicked with p, or ended its goroutine.
 func (c *Call[T, U]) recovered(err *error, p any) {
 	if p != nil {
-		*err = Panicked(c.Stage.Name, p)
+		*err = c.Stage.panicked(p)
 		return
 	}
 	e := &stage.Error{Stage: c.Stage.Name, Err: stage.ErrGoexit}
@@ -197,26 +193,35 @@ func (c *Call[T, U]) recovered(err *error, p any) {
 	c.carried = c.made
 }
 
-// one calls the function for one item, with a context of its own where it needs one.
-func (c *Call[T, U]) one(v T) (U, error) {
-	ctx := c.W.Context()
-	if c.inTags != nil {
-		if t := c.inTags[c.at]; t != nil {
-			ctx = stage.WithMeta(ctx, t.Meta)
-			if !t.Meta.Deadline.IsZero() {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithDeadline(ctx, t.Meta.Deadline)
-				defer cancel()
-			}
-		}
+// one calls the function for one item, with what stands around the call.
+func (c *Call[T, U]) one(v T) (u U, err error) {
+	ctx, cancel := c.context()
+	defer cancel()
+	if !c.try.on {
+		return c.fn(ctx, v)
 	}
-	if c.h.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.h.Timeout)
-		defer cancel()
+	defer c.try.end(ctx, &err)
+	if ctx, err = c.try.begin(ctx, c.fault.calls > 0); err != nil {
+		return u, err
 	}
+	err = errNoReturn
 	return c.fn(ctx, v)
 }
+
+// context returns the context of in[at], with its metadata and its deadline.
+func (c *Call[T, U]) context() (context.Context, context.CancelFunc) {
+	ctx, t := c.W.Context(), c.tag()
+	if t == nil {
+		return ctx, noCancel
+	}
+	ctx = stage.WithMeta(ctx, t.Meta)
+	if t.Meta.Deadline.IsZero() {
+		return ctx, noCancel
+	}
+	return context.WithDeadline(ctx, t.Meta.Deadline)
+}
+
+func noCancel() {}
 
 // done takes the result for in[at].
 func (c *Call[T, U]) done(u U) {
@@ -233,7 +238,7 @@ func (c *Call[T, U]) next() {
 	var zero T
 	c.in[c.at] = zero
 	c.at++
-	if c.fault.calls > 0 {
+	if c.fault.begun {
 		c.fault = fault{}
 	}
 }
@@ -244,13 +249,23 @@ func (c *Call[T, U]) settle(err error) error {
 		return gone
 	}
 	tag := c.tag()
+	c.fault.note(&c.try)
+	if c.try.until = (time.Time{}); tag != nil {
+		c.try.until = tag.Meta.Deadline
+	}
 	ds := c.h.Decisions
-	parts := c.parts(err)
+	var parts []part
+	if !c.try.down {
+		parts = c.parts(err)
+	}
 	if parts != nil {
 		ds = retries(ds)
 	}
-	v := c.fault.decide(c.W, ds, err, c.letter)
+	v := c.fault.decide(&c.try, ds, err, c.letters)
 	switch v {
+	case hold:
+		c.hold()
+		return nil
 	case again:
 		return nil
 	case letGo:
@@ -274,6 +289,13 @@ func (c *Call[T, U]) settle(err error) error {
 		return nil
 	}
 	return e
+}
+
+// hold waits with in[at] until it is worth asking the breaker again, or the item's time is over.
+func (c *Call[T, U]) hold() {
+	ctx, cancel := c.context()
+	defer cancel()
+	c.try.await(ctx)
 }
 
 // fail ends in[at], which has failed with err. It returns the error of the stage.
@@ -303,12 +325,12 @@ func (c *Call[T, U]) forget() {
 	c.next()
 }
 
-func (c *Call[T, U]) letter() stage.DeadLetter {
+func (c *Call[T, U]) letters() []stage.DeadLetter {
 	d := stage.DeadLetter{Value: c.in[c.at], Stage: c.Stage.Name}
 	if t := c.tag(); t != nil {
 		d.Meta = t.Meta
 	}
-	return d
+	return []stage.DeadLetter{d}
 }
 
 // GiveBack gives back what is not done, and results that nobody fetched.

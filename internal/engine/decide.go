@@ -33,6 +33,7 @@ type Decision struct {
 	Times   int              // Retry
 	Backoff func() backoff.BackOff
 	Letters *Letters // DeadLetter
+	Open    bool     // it is about calls for which the breaker is to blame
 }
 
 // patient reports whether one of the decisions waits.
@@ -51,8 +52,8 @@ func NewLetters(sink stage.Sink[stage.DeadLetter]) *Letters {
 	return &Letters{Sink: sink, turn: make(chan struct{}, 1)}
 }
 
-// store pushes one letter. A panic in the sink is an error.
-func (l *Letters) store(ctx context.Context, d stage.DeadLetter) (err error) {
+// store pushes letters. A panic in the sink is an error.
+func (l *Letters) store(ctx context.Context, ds []stage.DeadLetter) (err error) {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -64,7 +65,7 @@ func (l *Letters) store(ctx context.Context, d stage.DeadLetter) (err error) {
 		}
 		<-l.turn
 	}()
-	return l.Sink.Push(ctx, []stage.DeadLetter{d})
+	return l.Sink.Push(ctx, ds)
 }
 
 // verdict is what was decided about a fault.
@@ -76,61 +77,123 @@ const (
 	comesAgain                // failed, and the run goes on
 	failed                    // stop
 	cutOff                    // undecided: the worker is to end
+	hold                      // call again when the breaker may let it through
 )
+
+// mostExcused is how often an item's failure is the fault of the dependency alone. Of a single item and a single worker nobody can
+// know which of the two is broken, so there is an end to it.
+const mostExcused = 1000
 
 // fault is the state of one failing call: which decisions were tried, and how often. It outlives the goroutine that user code
 // may end.
 type fault struct {
+	calls   int // that failed
+	excused int // of them, because the breaker was open then
+	failed  inquiry
+	open    inquiry // of the decisions about an open breaker
+	begun   bool
+}
+
+// inquiry is how far a list of decisions has been tried.
+type inquiry struct {
 	next    int // decision to try
 	retries int // done for it
-	calls   int // that failed
 	wait    backoff.BackOff
 }
 
-// decide tries the decisions in order until one has an answer. The wait before a retry is part of it.
-func (f *fault) decide(w *Worker, ds []Decision, err error, letter func() stage.DeadLetter) verdict {
+// note counts an attempt that failed, and says whether the breaker is to blame for it.
+func (f *fault) note(a *attempt) {
+	f.begun = true
+	if !a.made {
+		return
+	}
 	f.calls++
-	for ; f.next < len(ds); f.next, f.retries, f.wait = f.next+1, 0, nil {
-		d := &ds[f.next]
+	if a.down {
+		f.excused++
+		a.down = f.excused <= mostExcused
+	}
+}
+
+// decide tries decisions in order until one has an answer: ds, or those about an open breaker where that is to blame. Behind the last
+// of the former the run ends, behind the last of the latter the item waits. The wait before a retry is part of it.
+func (f *fault) decide(a *attempt, ds []Decision, err error, letters func() []stage.DeadLetter) verdict {
+	in, last := &f.failed, failed
+	if a.down {
+		in, ds, last = &f.open, a.h.Open, hold
+	}
+	ask := func() []stage.DeadLetter {
+		ls := letters()
+		for i := range ls {
+			ls[i].Err, ls[i].Attempt = err, f.calls
+		}
+		return ls
+	}
+	if v, ok := in.decide(a, ds, err, ask); ok {
+		return v
+	}
+	return last
+}
+
+// decide reports false where no decision has an answer.
+func (in *inquiry) decide(a *attempt, ds []Decision, err error, letters func() []stage.DeadLetter) (v verdict, ok bool) {
+	for ; in.next < len(ds); in.next, in.retries, in.wait = in.next+1, 0, nil {
+		d := &ds[in.next]
 		if d.Match != nil && !d.Match(err) {
 			continue
 		}
 		switch d.Action {
 		case Stop:
-			return failed
+			return failed, true
 		case Skip:
-			return letGo
+			return letGo, true
 		case Redeliver:
-			return comesAgain
+			return comesAgain, true
 		case Retry:
-			if f.retry(w, d, err) {
-				return again
+			if in.retry(a, d, err) {
+				return again, true
 			}
 		case DeadLetter:
-			l := letter()
-			l.Err, l.Attempt = err, f.calls
-			if d.Letters.store(w.Context(), l) == nil {
-				return letGo
+			if d.Letters.store(a.W.Context(), letters()) == nil {
+				return letGo, true
 			}
 		}
-		if w.Gone() != nil {
-			return cutOff
+		if a.W.Gone() != nil {
+			return cutOff, true
 		}
 	}
-	return failed
+	return failed, false
 }
 
-// retry waits before the next attempt. It reports false if there is none.
-func (f *fault) retry(w *Worker, d *Decision, err error) bool {
-	if _, permanent := errors.AsType[*backoff.PermanentError](err); permanent || f.retries >= d.Times {
+// retry waits before the next attempt. It reports false if there is none: also where it would be later than the item's deadline. A
+// retry that the budget does not allow is not made, and waits for its next turn.
+func (in *inquiry) retry(a *attempt, d *Decision, err error) bool {
+	if _, permanent := errors.AsType[*backoff.PermanentError](err); permanent {
 		return false
 	}
-	if f.wait == nil {
-		f.wait = d.Backoff()
+	if in.wait == nil {
+		in.wait = d.Backoff()
 	}
-	f.retries++
-	pause := f.wait.NextBackOff()
-	return pause != backoff.Stop && w.sleep(pause)
+	for in.retries < d.Times {
+		in.retries++
+		pause := in.wait.NextBackOff()
+		if pause == backoff.Stop || a.late(pause) || !a.W.sleep(pause) {
+			return false
+		}
+		if a.allowed() {
+			a.Stage.Retried.Add(1)
+			return true
+		}
+	}
+	return false
+}
+
+// allowed asks the budget for a retry. A call that was not made costs nothing to make again.
+func (a *attempt) allowed() bool {
+	if a.h.Budget == nil || !a.made || a.h.Budget.Retry() {
+		return true
+	}
+	a.Stage.OverBudget.Add(1)
+	return false
 }
 
 // sleep waits for d. It reports false if the worker's context ended first.

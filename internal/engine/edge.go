@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/internal/queue"
 )
 
-// EdgeInfo is what does not change about an edge.
+// EdgeInfo is what does not change about an edge, but for a capacity that a deadlock has made larger.
 type EdgeInfo struct {
 	Name      string
 	At        Origin   // where it was written; nil for one that an operator brought
@@ -18,24 +18,30 @@ type EdgeInfo struct {
 	OnFull    queue.Policy
 	MaxWait   time.Duration
 	MaxWeight int64 // 0: no bound by weight
+	Order     queue.Kind
 }
 
 // Link is an edge of a run: the queue, and what the blueprint says about it.
 type Link[T any] struct {
 	*queue.Queue[T]
 	Stream
+	Sheds bool // it may drop an item where the graph stands still otherwise
 
-	info EdgeInfo
-	from []*Worker
-	to   []*Stage
+	info    EdgeInfo
+	run     *Run
+	id      int // in the run's list
+	from    []*Worker
+	readers []*Worker
+	to      []*Stage
 }
 
 // NewLink adds an edge to the run, whose queue q belongs to it. at is where it was written, nil for one that an
 // operator brought.
 func NewLink[T any](r *Run, q *queue.Queue[T], at Origin, s Stream) *Link[T] {
 	cfg := q.Config()
-	l := &Link[T]{Queue: q, Stream: s, info: EdgeInfo{
+	l := &Link[T]{Queue: q, Stream: s, run: r, id: len(r.Edges), info: EdgeInfo{
 		Name: cfg.Name, At: at, Capacity: cfg.Capacity, OnFull: cfg.OnFull, MaxWait: cfg.MaxWait, MaxWeight: cfg.MaxWeight,
+		Order: cfg.Order.Kind,
 	}}
 	r.Edges = append(r.Edges, l)
 	return l
@@ -44,6 +50,7 @@ func NewLink[T any](r *Run, q *queue.Queue[T], at Origin, s Stream) *Link[T] {
 // Info implements [Edge].
 func (l *Link[T]) Info() EdgeInfo {
 	info := l.info
+	info.Capacity = l.Capacity()
 	for _, w := range l.from {
 		if n := len(w.stages); n > 0 {
 			info.From = appendNew(info.From, w.stages[n-1])
@@ -72,6 +79,12 @@ func (l *Link[T]) Feed(w *Worker) {
 	w.outs = append(w.outs, l)
 }
 
+// read makes w a consumer of the edge.
+func (l *Link[T]) read(w *Worker) {
+	l.readers = append(l.readers, w)
+	l.AddConsumer()
+}
+
 // edgeHead reads from an edge.
 type edgeHead[T any] struct {
 	w    *Worker
@@ -83,7 +96,7 @@ type edgeHead[T any] struct {
 func ReadEdge[T any](w *Worker, l *Link[T]) Input[T] {
 	h := &edgeHead[T]{w: w, link: l}
 	w.ahead = append(w.ahead, func(st *Stage) { l.to = append(l.to, st) })
-	l.AddConsumer()
+	l.read(w)
 	w.quits = append(w.quits, h.Leave)
 	w.branch = l.Branch
 	return Input[T]{Reader: h, Stream: l.Stream}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -28,7 +29,8 @@ type expander[T, U any] struct {
 	turn   chan struct{}
 	number int   // of the running call, or the next
 	failed error // of an emit of the running call
-	over   error // the edge has ended
+	over   error // the edge has ended, or its user code has ended the run
+	blamed bool  // that was about a value of the running call
 	value  [1]U
 	tag    [1]*Tag
 }
@@ -80,8 +82,11 @@ func (x *expander[T, U]) work() error {
 		if err == nil {
 			continue
 		}
-		if x.over != nil {
-			return x.over // no matter of the item
+		if x.over != nil { // no matter of a decision
+			if x.blamed {
+				_ = c.fail(x.over)
+			}
+			return x.over
 		}
 		c.pending = err
 		if err = c.settle(err); err != nil {
@@ -129,61 +134,58 @@ func (x *expander[T, U]) close() error {
 	return x.failed
 }
 
-// emit puts one value into the edge for the call with this number. The wait for room ends with ctx.
+// emit puts one value into the edge for the call with this number. The wait for room ends with ctx, and so does that for another
+// goroutine which waits for room.
 func (x *expander[T, U]) emit(ctx context.Context, number int, u U) error {
-	select {
-	case x.turn <- struct{}{}:
-	default:
-		select { // another goroutine is emitting
-		case x.turn <- struct{}{}:
-		case <-ctx.Done():
-			return x.cut(ctx)
-		}
-	}
+	x.turn <- struct{}{}
 	defer func() { <-x.turn }()
 	if x.number != number {
 		return errLateEmit
 	}
-	err := x.put(ctx, u)
-	if err != nil && x.failed == nil {
-		x.failed = err
-	}
-	return err
+	return x.put(ctx, u)
 }
 
 // put takes a share of the item for the value, and hands it to the edge.
-func (x *expander[T, U]) put(ctx context.Context, u U) error {
+func (x *expander[T, U]) put(ctx context.Context, u U) (err error) {
 	w, tag := x.call.W, x.call.tag()
 	tag.Share(1)
 	x.value[0], x.tag[0] = u, tag
+	err = stage.ErrGoexit // in the edge's user code, where Put does not return
 	defer func() {
+		if err != nil {
+			err = x.refused(ctx, err)
+			x.failed = cmp.Or(x.failed, err)
+		}
 		if w.Out.Took == 0 {
 			tag.Release(stage.Outcome{}) // nothing was made of the item: how it ends is a matter of its own share
 		}
 		clear(x.value[:])
 		x.tag[0] = nil
 	}()
-	_, err := x.out.Put(w.Out, x.value[:], plain(x.tag[:], x.out.Tagged), ctx.Done())
-	if err == nil {
+	if _, err = x.out.Put(w.Out, x.value[:], plain(x.tag[:], x.out.Tagged), ctx.Done()); err == nil {
 		x.call.Stage.Count(0, 1)
-		return nil
 	}
-	if err == queue.ErrGaveUp {
-		return x.cut(ctx)
-	}
-	e := edgeError(w, err)
-	if _, ok := errors.AsType[*stage.Error](e); !ok {
-		x.over = e
-	}
-	return e
+	return err
 }
 
-// cut says why a wait has ended with ctx.
-func (x *expander[T, U]) cut(ctx context.Context) error {
-	if gone := x.call.W.Gone(); gone != nil {
-		return gone
+// refused returns the error of an emit whose value the edge refused with err. That may be a matter of the item. The end of the
+// edge, or of the run, is not, whatever the function makes of it; but the item may be to blame.
+func (x *expander[T, U]) refused(ctx context.Context, err error) error {
+	w := x.call.W
+	gone := w.Gone()
+	weight := errors.Is(err, queue.ErrWeight)
+	_, full := errors.AsType[*queue.FullError](err)
+	switch {
+	case gone == nil && (full || weight):
+		return &stage.Error{Stage: w.last(), Err: err}
+	case gone == nil && err == queue.ErrGaveUp:
+		return context.Cause(ctx)
+	case err == stage.ErrGoexit: //nolint:errorlint // put's own
+		weight = w.Out.Took == 0
+		err = &stage.Error{Stage: x.out.info.Name, Err: err}
 	}
-	return context.Cause(ctx)
+	x.over, x.blamed = cmp.Or(gone, err), weight
+	return x.over
 }
 
 func (x *expander[T, U]) leave() {

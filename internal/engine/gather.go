@@ -43,6 +43,7 @@ func NewGatherer[T any](f Fused, in Input[T], most int64, weight func(T) int64, 
 		close(g.past)
 	}
 	f.W.Hold(int(min(most, int64(1)<<31)))
+	f.W.gathers = g
 	return g
 }
 

@@ -55,7 +55,7 @@ type grouping[K comparable, T, U any] struct {
 func GroupBy[K comparable, T, U any](w *Worker, st *Stage, in Input[T], out *Link[U], groups Groups[K, T, U]) {
 	r := &grouping[K, T, U]{
 		Fused: NewFused(w, st), Groups: groups, in: in, out: out,
-		bell: NewBell(), turn: make(chan struct{}, 1), over: make(chan time.Time), open: map[K]*group[K, T, U]{},
+		bell: NewBell(w), turn: make(chan struct{}, 1), over: make(chan time.Time), open: map[K]*group[K, T, U]{},
 	}
 	close(r.over)
 	st.crew = r

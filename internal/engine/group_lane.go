@@ -45,7 +45,7 @@ func newGroup[K comparable, T, U any](r *grouping[K, T, U], k K) *group[K, T, U]
 	g.lane = queue.New(lane)
 	g.lane.AddProducer()
 	g.lane.AddConsumer()
-	w := &Worker{run: r.W.run, pace: newPacer(1), branch: r.in.Branch, stages: []*Stage{r.Stage}}
+	w := &Worker{run: r.W.run, router: r.W, pace: newPacer(1), branch: r.in.Branch, stages: []*Stage{r.Stage}}
 	w.In, w.Out = &w.places[0], &w.places[1]
 	w.active.Store(r.Stage)
 	w.outs = []output{r.out}

@@ -10,6 +10,7 @@ import (
 // code first needs one.
 type lifetime struct {
 	parent context.Context // the run's
+	owner  *Worker         // whose it is
 
 	made atomic.Pointer[made]
 	gone atomic.Bool
@@ -36,6 +37,7 @@ func (l *lifetime) Context() context.Context {
 	}
 	m := new(made)
 	m.ctx, m.cancel = context.WithCancelCause(l.parent)
+	m.ctx = context.WithValue(m.ctx, ownerKey{}, l.owner)
 	if l.gone.Load() {
 		m.cancel(l.cause)
 	}

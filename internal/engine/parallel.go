@@ -14,7 +14,7 @@ type ordered[T, U any] struct {
 func Parallel[T, U any](ws []*Worker, in *Link[T], out *Link[U], inOrder bool, newCall func(*Worker) *Call[T, U]) {
 	var win *window[U]
 	if inOrder {
-		win = newWindow(out, len(ws))
+		win = newWindow(out, ws)
 	}
 	for _, w := range ws {
 		head := ShareEdge(w, in)

@@ -30,8 +30,9 @@ type Port[T any] struct {
 func NewPort[T any](w *Worker, l *Link[T]) *Port[T] {
 	p := &Port[T]{Stream: l.Stream, w: w, link: l, wait: queue.NewWaiter(), past: make(chan time.Time)}
 	close(p.past)
+	p.wait.Owner = w
 	w.ahead = append(w.ahead, func(st *Stage) { l.to = append(l.to, st) })
-	l.AddConsumer()
+	l.read(w)
 	w.quits = append(w.quits, p.quit)
 	w.Hold(portChunk)
 	return p

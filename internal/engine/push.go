@@ -15,6 +15,7 @@ type Outlet[T any] struct {
 	plain stage.Sink[T]     // one of
 	items stage.ItemSink[T] // the two
 	h     Handling
+	try   attempt
 	buf   []stage.Item[T]
 
 	finish *Finish // nil where the sink does not want to know of the end
@@ -28,6 +29,7 @@ type Outlet[T any] struct {
 type span struct {
 	from, to int
 	split    bool  // a plain error halves it: it is part of a push that failed as a whole
+	part     bool  // it was pushed before, with others
 	err      error // it has been pushed and failed with this
 	fault    fault
 }
@@ -38,13 +40,18 @@ func NewOutlet[T any](w *Worker, st *Stage, sink stage.Sink[T], h Handling) *Out
 		return NewItemOutlet(w, st, items, h)
 	}
 	w.run.Register(SinkPart, st.Name, sink)
-	return &Outlet[T]{Fused: NewFused(w, st), plain: sink, h: h}
+	return newOutlet(&Outlet[T]{Fused: NewFused(w, st), plain: sink, h: h})
 }
 
 // NewItemOutlet returns an Outlet that pushes items to sink.
 func NewItemOutlet[T any](w *Worker, st *Stage, sink stage.ItemSink[T], h Handling) *Outlet[T] {
 	w.run.Register(SinkPart, st.Name, sink)
-	return &Outlet[T]{Fused: NewFused(w, st), items: sink, h: h}
+	return newOutlet(&Outlet[T]{Fused: NewFused(w, st), items: sink, h: h})
+}
+
+func newOutlet[T any](o *Outlet[T]) *Outlet[T] {
+	o.try = newAttempt(o.Fused, &o.h)
+	return o
 }
 
 // Load gives it a chunk. The last one is done.
@@ -83,13 +90,13 @@ func (o *Outlet[T]) push(s *span) (err error) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
-			err = Panicked(o.Stage.Name, p)
+			err = o.Stage.panicked(p)
 		} else if !returned {
 			o.goexit(s)
 		}
 		o.End(began, 0, 0)
 	}()
-	err = o.call(o.values[s.from:s.to], Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags))))
+	err = o.one(s)
 	returned = true
 	return err
 }
@@ -106,13 +113,22 @@ func (o *Outlet[T]) goexit(s *span) {
 	o.W.resume = true
 }
 
-func (o *Outlet[T]) call(values []T, tags []*Tag) error {
+// one pushes one part, with what stands around the push.
+func (o *Outlet[T]) one(s *span) (err error) {
 	ctx := o.W.Context()
-	if o.h.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.h.Timeout)
-		defer cancel()
+	if !o.try.on {
+		return o.call(ctx, s)
 	}
+	defer o.try.end(ctx, &err)
+	if ctx, err = o.try.begin(ctx, s.part || s.fault.calls > 0); err != nil {
+		return err
+	}
+	err = errNoReturn
+	return o.call(ctx, s)
+}
+
+func (o *Outlet[T]) call(ctx context.Context, s *span) error {
+	values, tags := o.values[s.from:s.to], Cut(o.tags, min(s.from, len(o.tags)), min(s.to, len(o.tags)))
 	if o.items == nil {
 		return o.plain.Push(ctx, values)
 	}
@@ -155,6 +171,8 @@ func (o *Outlet[T]) settle(s *span, err error) error {
 	if gone := o.cutOff(err); gone != nil {
 		return gone
 	}
+	s.fault.note(&o.try)
+	whole = whole && !o.try.down // what the breaker is to blame for is about all of it alike
 	if whole && s.split {
 		o.halve(s)
 		return nil
@@ -163,7 +181,10 @@ func (o *Outlet[T]) settle(s *span, err error) error {
 	if whole {
 		ds = retries(ds)
 	}
-	switch s.fault.decide(o.W, ds, itemError(err), func() stage.DeadLetter { return o.letter(s.from) }) {
+	switch s.fault.decide(&o.try, ds, itemError(err), func() []stage.DeadLetter { return o.letters(s) }) {
+	case hold:
+		o.try.await(o.W.Context())
+		return nil
 	case comesAgain:
 		_ = o.fail(s, err)
 		return nil
@@ -194,7 +215,7 @@ func (o *Outlet[T]) cutOff(err error) error {
 	return nil
 }
 
-// letGo ends a part, a single item, that a decision has dealt with.
+// letGo ends a part that a decision has dealt with.
 func (o *Outlet[T]) letGo(s *span) {
 	n := s.to - s.from
 	o.Stage.Skipped.Add(int64(n))
@@ -255,8 +276,8 @@ func lenient(ds []Decision, err error) bool {
 func (o *Outlet[T]) halve(s *span) {
 	from, to := s.from, s.to
 	mid := from + (to-from)/2
-	o.todo[len(o.todo)-1] = span{from: mid, to: to, split: mid+1 < to}
-	o.todo = append(o.todo, span{from: from, to: mid, split: from+1 < mid})
+	o.todo[len(o.todo)-1] = span{from: mid, to: to, part: true, split: mid+1 < to}
+	o.todo = append(o.todo, span{from: from, to: mid, part: true, split: from+1 < mid})
 }
 
 // apart replaces a part by the items that the sink says have failed; all others were taken. It reports false if the error
@@ -274,10 +295,11 @@ func (o *Outlet[T]) apart(s *span, bad *stage.BatchError) bool {
 		return false
 	}
 	from := s.from
+	o.try.down = false // the sink has answered
 	o.todo = o.todo[:len(o.todo)-1]
 	for i := n - 1; i >= 0; i-- {
 		if err, ok := failed[i]; ok {
-			o.todo = append(o.todo, span{from: from + i, to: from + i + 1, err: err})
+			o.todo = append(o.todo, span{from: from + i, to: from + i + 1, part: true, err: err})
 		} else {
 			o.done(from+i, from+i+1)
 		}
@@ -293,12 +315,16 @@ func itemError(err error) error {
 	return err
 }
 
-func (o *Outlet[T]) letter(i int) stage.DeadLetter {
-	d := stage.DeadLetter{Value: o.values[i], Stage: o.Stage.Name}
-	if o.tags != nil && o.tags[i] != nil {
-		d.Meta = o.tags[i].Meta
+func (o *Outlet[T]) letters(s *span) []stage.DeadLetter {
+	ds := make([]stage.DeadLetter, 0, s.to-s.from)
+	for i := s.from; i < s.to; i++ {
+		d := stage.DeadLetter{Value: o.values[i], Stage: o.Stage.Name}
+		if o.tags != nil && o.tags[i] != nil {
+			d.Meta = o.tags[i].Meta
+		}
+		ds = append(ds, d)
 	}
-	return d
+	return ds
 }
 
 // GiveBack gives back what was not pushed. What the sink has refused has failed where there is no decision to ask.

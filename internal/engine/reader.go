@@ -98,6 +98,14 @@ func (f *Fused) GiveBack(n int, tags []*Tag) { f.W.giveBack(nil, n, tags) }
 // Refuse releases the tags of n items because the step wants no more.
 func (f *Fused) Refuse(n int, tags []*Tag) { f.W.giveBack(ErrLeft, n, tags) }
 
+// Enough leaves in, upstream of the step, while the worker goes on with what it has: what is held there is not wanted.
+func (f *Fused) Enough(in interface{ Leave() }) {
+	was := f.W.leaving
+	f.W.leaving = true
+	in.Leave()
+	f.W.leaving = was
+}
+
 // Lose ends n items at the first of which user code failed with err: that one has failed, the others are given back. Where there
 // are more tags than items, the first item has more than one.
 func (f *Fused) Lose(err error, n int, tags []*Tag) {

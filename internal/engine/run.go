@@ -27,6 +27,12 @@ type Edge interface {
 	Info() EdgeInfo
 	Stats() queue.Stats
 	Abort(cause error)
+
+	survey(s *survey)
+	consumers() []*Worker
+	stageOf(w *Worker) string // the one behind it that w reads for; "" if there is none
+	grow(n int) bool
+	shed() bool
 }
 
 // Part is when something is closed: sinks first, then what keeps dead letters, then sources, whose acknowledgements must get out.
@@ -55,7 +61,11 @@ type Run struct {
 	closers []closer
 	closed  int // of closers, as far as their Close was called
 	openers []opener
+	spots   []spot // where workers wait for each other beside the edges
+	monitor monitor
 	report  counts
+
+	watchdog watchdog
 
 	mu        sync.Mutex
 	running   bool  // it has been started
@@ -114,8 +124,9 @@ func NewRun() *Run { return &Run{done: make(chan struct{})} }
 
 // NewWorker adds a goroutine.
 func (r *Run) NewWorker() *Worker {
-	w := &Worker{run: r, pace: newPacer(maxChunk)}
+	w := &Worker{run: r, id: len(r.Workers), pace: newPacer(maxChunk)}
 	w.In, w.Out = &w.places[0], &w.places[1]
+	w.In.Owner, w.Out.Owner = w, w
 	r.Workers = append(r.Workers, w)
 	return w
 }
@@ -166,6 +177,8 @@ func (r *Run) Start(ctx context.Context, inline *Worker) {
 	r.running = true
 	early := r.early
 	r.mu.Unlock()
+	r.monitor.start(r)
+	r.watchdog.start(r)
 	if early != nil {
 		r.fail(early)
 	}
@@ -348,6 +361,8 @@ func (r *Run) publish(more []error) {
 	if r.deaf != nil {
 		r.deaf.Stop()
 	}
+	r.monitor.stop()
+	r.watchdog.stop()
 	r.ended.Store(clock.Now())
 	errs := make([]error, 0, 1+len(r.others)+len(more))
 	if r.cause != nil {

@@ -27,8 +27,14 @@ type Stage struct {
 	Skipped atomic.Int64 // let go by a decision
 	Failed  atomic.Int64 // that ended the run, or are to be delivered again
 
+	Retried        atomic.Int64 // calls that Retry has let repeat
+	OverBudget     atomic.Int64 // and those that it would have, but for its budget
+	BreakerRefused atomic.Int64 // calls not made, because of the breaker
+	LimitRefused   atomic.Int64 // or of the limiter
+
 	Workers []*Worker // that run it
 	crew    crew      // goroutines of it that come and go; nil: there are none
+	stacks  stacks
 	sampled atomic.Int64
 	pulling bool            // its time is the time spent in its source
 	pulls   clock.Stopwatch // that time; a source has one worker

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -13,10 +14,13 @@ const ticketsPerWorker = 4
 // window for those of earlier tickets. Whoever brings the results that all wait for hands on everything that is complete, so
 // that no goroutine is needed for it.
 type window[U any] struct {
-	link *Link[U]
-	free chan struct{} // one token for each ticket that may still be taken
+	link    *Link[U]
+	workers []*Worker // whose window it is
 
 	mu       sync.Mutex
+	free     int    // tickets that may still be taken
+	line     []seat // of those who wait for one
+	waits    uint64 // how many have waited
 	slots    []slot[U]
 	next     int64 // ticket to be handed on
 	emitting bool
@@ -32,34 +36,82 @@ type slot[U any] struct {
 	done          bool
 }
 
-func newWindow[U any](l *Link[U], workers int) *window[U] {
-	n := ticketsPerWorker * workers
-	win := &window[U]{link: l, free: make(chan struct{}, n), slots: make([]slot[U], n)}
-	for range n {
-		win.free <- struct{}{}
-	}
+// seat is that of a worker that waits for a ticket.
+type seat struct {
+	w     *Worker
+	epoch uint64
+	since int64
+}
+
+func newWindow[U any](l *Link[U], ws []*Worker) *window[U] {
+	n := ticketsPerWorker * len(ws)
+	win := &window[U]{link: l, workers: ws, free: n, slots: make([]slot[U], n)}
+	ws[0].run.spots = append(ws[0].run.spots, win)
 	return win
 }
 
 // acquire waits until a ticket may be taken.
 func (win *window[U]) acquire(w *Worker) error {
-	select {
-	case <-win.free:
+	if win.enter(w) {
 		return nil
-	default:
 	}
 	w.held.Start(clock.Now())
 	defer func() { w.held.Stop(clock.Now()) }()
+	w.Parks()
 	select {
-	case <-win.free:
+	case <-w.turn:
 		return nil
 	case <-w.Context().Done():
+		win.withdraw(w)
 		return w.Gone()
 	}
 }
 
+// enter gives w the right to a ticket, or a place in the line.
+func (win *window[U]) enter(w *Worker) bool {
+	win.mu.Lock()
+	defer win.mu.Unlock()
+	if win.free > 0 {
+		win.free--
+		return true
+	}
+	if w.turn == nil {
+		w.turn = make(chan struct{}, 1)
+	}
+	win.waits++
+	win.line = append(win.line, seat{w, win.waits, clock.Now()})
+	return false
+}
+
+// withdraw takes w out of the line, and passes on the right that it may have got meanwhile.
+func (win *window[U]) withdraw(w *Worker) {
+	win.mu.Lock()
+	defer win.mu.Unlock()
+	if i := slices.IndexFunc(win.line, func(s seat) bool { return s.w == w }); i >= 0 {
+		win.line = slices.Delete(win.line, i, i+1)
+		return
+	}
+	<-w.turn
+	win.pass()
+}
+
 // release gives the right to a ticket back that was not taken.
-func (win *window[U]) release() { win.free <- struct{}{} }
+func (win *window[U]) release() {
+	win.mu.Lock()
+	defer win.mu.Unlock()
+	win.pass()
+}
+
+// pass gives the right to a ticket to whoever waits first. It is called with the lock.
+func (win *window[U]) pass() {
+	if len(win.line) == 0 {
+		win.free++
+		return
+	}
+	first := win.line[0].w
+	win.line = slices.Delete(win.line, 0, 1)
+	first.turn <- struct{}{}
+}
 
 // slot returns where the results of a ticket go. Only its worker touches it until deposit.
 func (win *window[U]) slot(ticket int64) *slot[U] {
@@ -101,7 +153,7 @@ func (win *window[U]) handOn(w *Worker) {
 		case s.done:
 			s.n, s.ready, s.handed, s.done = 0, 0, 0, false
 			win.next++
-			win.free <- struct{}{}
+			win.pass()
 		default:
 			return
 		}

@@ -20,6 +20,7 @@ type Worker struct {
 
 	lifetime
 	run    *Run
+	id     int             // in the run's list
 	places [2]queue.Waiter // what In and Out point to
 	body   func() error    // runs until the stream ends; after a Goexit that was dealt with it is called again
 	leave  func()          // gives back what the chain holds
@@ -41,6 +42,9 @@ type Worker struct {
 
 	active  atomic.Pointer[Stage] // whose user code is running
 	held    clock.Stopwatch       // for room in a window of results
+	turn    chan struct{}         // says that there is room; made when it is first waited for
+	router  *Worker               // of a group: who fills its lane
+	gathers gathering             // what gathers items in it, if anything does
 	started atomic.Int64
 	ended   atomic.Int64
 
@@ -49,13 +53,15 @@ type Worker struct {
 	outputs atomic.Int32
 	quits   []func()     // tell the heads from another goroutine
 	closes  []func()     // called when the worker has ended
+	gate    *Gate        // of the loop that it lets items into
+	lends   bool         // it hands items to other runs
 	outs    []output     // the edges that it feeds
 	opens   []func()     // called when the run starts, before any goroutine
 	inHand  atomic.Int64 // items of the last chunk
 	resume  bool         // a Goexit was recorded, go on in a new goroutine
 	blamed  bool         // a Goexit was recorded, the item has failed
 	doubt   bool         // one of the items in its hands is to blame, and nobody knows which
-	leaving bool         // its body has returned, or will not
+	leaving bool         // its body has returned, or will not, or a step has enough
 	ending  sync.Once
 }
 
@@ -70,7 +76,7 @@ func (w *Worker) Body(body func() error, leave func()) { w.body, w.leave = body,
 
 // open makes the worker ready to run.
 func (w *Worker) open(ctx context.Context, now int64) {
-	w.parent = ctx
+	w.parent, w.owner = ctx, w
 	w.started.Store(now)
 	for _, fn := range w.opens {
 		fn()

@@ -164,3 +164,28 @@ func BenchmarkHop(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchBatch), "ns/item")
 	})
 }
+
+// BenchmarkOrders moves items through queues that serve them in another order, one at a time and in chunks of 64 that are half of what
+// waits, against first in, first out.
+func BenchmarkOrders(b *testing.B) {
+	for _, kind := range []queue.Kind{queue.FIFO, queue.Newest, queue.Fair, queue.ByRank, queue.Largest} {
+		b.Run(kind.String(), func(b *testing.B) {
+			cfg := laned(kind, 2*benchChunk)
+			cfg.OnFull = queue.DropOldest
+			q, producer, consumer := open(cfg)
+			chunk := make([]thing, benchChunk)
+			for i := range chunk {
+				chunk[i] = thing{id: i, lane: i % modelLanes, weight: int64(i % 7)}
+			}
+			_, _ = q.Put(producer, chunk, nil, nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				for range benchBatch / len(chunk) {
+					_, _ = q.Put(producer, chunk, nil, nil)
+					_, _ = q.Take(consumer, chunk, nil, nil)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchBatch), "ns/item")
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/claim"
+	"github.com/weir-go/weir/internal/codel"
 	"github.com/weir-go/weir/stage"
 )
 
@@ -45,7 +46,7 @@ const (
 	DropFull     Reason = iota // there was no room
 	DropExpired                // it waited longer than MaxWait
 	DropDeadline               // its deadline could not be met
-	DropShed                   // refused on purpose: what comes for a group that has ended, by GroupBy with DropRest
+	DropShed                   // refused on purpose: by CoDel, or for a group that has ended, by GroupBy with DropRest
 	DropTooHeavy               // heavier than MaxWeight, and the queue was not empty
 
 	Reasons // how many there are
@@ -71,6 +72,13 @@ type Config[T any] struct {
 	Dropped   func(v T, t *Tag, why Reason)       // takes over the tag; nil: just counted, for plain queues
 	Fair      bool                                // a consumer takes at most its share of what waits; see ShareOut
 	Tagged    bool                                // values come with tags
+	Order     Order                               // FIFO by default
+	Lane      func(v T, t *Tag) (lane, share int) // with Fair and ByRank: from 0, and the lane's weight; a negative lane is an error
+	KeyText   func(v T, metaKey string) string    // with Fair: the key of an item, for people to read; nil: ""
+	Cost      func(v T) int64                     // with Largest
+	Deadline  func(v T, t *Tag) time.Time         // what can't be finished by then is dropped; the zero time is never
+	CoDel     codel.Config                        // with a Target: what it drops, as DropShed; one law for each lane of Fair
+	Target    int                                 // how many may wait before it is a standing queue; 0: half the consumers
 	Left      func(cause error) (o stage.Outcome) // how waiting items settle when the last consumer leaves; nil: as given back
 }
 
@@ -85,8 +93,6 @@ var (
 	ErrDropped = errors.New("flow: dropped by the edge")
 	// ErrGaveUp is what a Put gets whose caller stopped waiting.
 	ErrGaveUp = errors.New("queue: gave up")
-	// ErrWeight is in what a producer gets for a negative weight. The queue goes on.
-	ErrWeight = errors.New("weight must be >= 0")
 )
 
 // FullError says that an edge was full and its policy is Reject, or that an offer does not wait. One value per edge serves

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/claim"
+	"github.com/weir-go/weir/internal/codel"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
 	"pgregory.net/rapid"
@@ -76,7 +77,7 @@ func seldom(t *rapid.T) bool {
 	return rapid.SampledFrom([]bool{true, true, true, true, true, true, true, true, true, false}).Draw(t, "not now")
 }
 
-func newMachine(t *rapid.T, policy queue.Policy, weights bool) *machine {
+func newMachine(t *rapid.T, policy queue.Policy, weights bool, kind queue.Kind) *machine {
 	s := &machine{settled: &ledger{outcomes: map[int][]stage.Outcome{}}, producer: queue.NewWaiter(), consumer: queue.NewWaiter()}
 	cfg := queue.Config[thing]{
 		Name:     "e",
@@ -89,7 +90,8 @@ func newMachine(t *rapid.T, policy queue.Policy, weights bool) *machine {
 	if weights {
 		cfg.MaxWeight, cfg.Weight = 20, func(v thing) int64 { return v.weight }
 	}
-	if cfg.Tagged || rapid.Bool().Draw(t, "hook") {
+	orders(t, &cfg, kind)
+	if cfg.Tagged || kind != queue.FIFO || rapid.Bool().Draw(t, "hook") {
 		cfg.Dropped = func(v thing, tag *queue.Tag, why queue.Reason) {
 			s.drops = append(s.drops, lost{v.id, why})
 			tag.Release(stage.Outcome{Kind: stage.Terminated})
@@ -97,6 +99,7 @@ func newMachine(t *rapid.T, policy queue.Policy, weights bool) *machine {
 	}
 	consumers := rapid.IntRange(1, 3).Draw(t, "consumers")
 	s.m = &model{cfg: cfg, consumers: consumers, outcomes: map[int]stage.OutcomeKind{}}
+	s.m.order = newModelOrder(s.m, func(id int) bool { return len(s.m.drops) < len(s.drops) && s.drops[len(s.m.drops)].id == id })
 	s.q = queue.New(cfg)
 	s.q.AddProducer()
 	for range consumers {
@@ -105,10 +108,35 @@ func newMachine(t *rapid.T, policy queue.Policy, weights bool) *machine {
 	return s
 }
 
+// orders sets what an order needs, and lets items be dropped on their way out.
+func orders(t *rapid.T, cfg *queue.Config[thing], kind queue.Kind) {
+	cfg.Order = queue.Order{Kind: kind, Lanes: modelLanes, Target: 3 * time.Millisecond, Interval: 5 * time.Millisecond, Age: 10 * time.Millisecond}
+	cfg.Cost = func(v thing) int64 { return v.weight }
+	cfg.Lane = func(v thing, _ *queue.Tag) (int, int) { return v.lane, v.lane + 1 }
+	if kind == queue.ByRank {
+		cfg.Order.Reserved, cfg.Order.From = rapid.IntRange(0, cfg.Capacity/2).Draw(t, "reserved"), 2
+	}
+	if rapid.Bool().Draw(t, "deadlines") {
+		cfg.Deadline = func(v thing, _ *queue.Tag) time.Time { return v.deadline }
+	}
+	if kind != queue.Newest && kind != queue.ByRank {
+		cfg.CoDel.Target = rapid.SampledFrom([]time.Duration{0, 3 * time.Millisecond}).Draw(t, "target")
+		cfg.CoDel.Interval, cfg.CoDel.Law = 10*time.Millisecond, rapid.SampledFrom([]codel.Law{codel.Limit, codel.Root}).Draw(t, "law")
+	}
+}
+
 // things makes n values, with tags if the queue has some.
 func (s *machine) things(t *rapid.T, n int) (values []thing, tags []*queue.Tag) {
 	for range n {
-		v := thing{s.nextID, rapid.SampledFrom([]int64{0, 1, 3, 9, 20, 21, 50}).Draw(t, "weight")}
+		v := thing{id: s.nextID, weight: rapid.SampledFrom([]int64{0, 1, 3, 9, 20, 21, 50}).Draw(t, "weight")}
+		if s.m.cfg.Order.Kind != queue.FIFO {
+			v.lane = rapid.IntRange(0, modelLanes-1).Draw(t, "lane")
+		}
+		if s.m.cfg.Deadline != nil {
+			if d := rapid.SampledFrom([]int{0, 1, 8, 30, 500}).Draw(t, "deadline"); d > 0 {
+				v.deadline = time.Now().Add(time.Duration(d) * time.Millisecond)
+			}
+		}
 		s.nextID++
 		values = append(values, v)
 		if s.m.cfg.Tagged {
@@ -123,15 +151,18 @@ func (s *machine) Put(t *rapid.T) {
 		t.Skip("a producer waits")
 	}
 	n := rapid.IntRange(0, 2*s.m.cfg.Capacity+1).Draw(t, "n")
-	if s.m.cfg.OnFull == queue.Block && s.m.cfg.MaxWait > 0 && s.m.cfg.Dropped != nil {
-		// Who is first once the hook has run, the producer or the consumer, is open: keep the producer from waiting.
+	// Who is first to drop, the producer or the consumer, and who once the hook has run, is open: keep the producer from waiting, and
+	// from dropping what a consumer waits for.
+	open := s.m.cfg.Dropped != nil && (s.m.cfg.OnFull == queue.Block || s.take != nil) &&
+		(s.m.cfg.MaxWait > 0 || s.m.cfg.Deadline != nil || s.m.cfg.CoDel.Target > 0)
+	if open {
 		n = min(n, s.m.cfg.Capacity-len(s.m.items))
-		if s.m.cfg.MaxWeight > 0 {
+		if s.m.cfg.MaxWeight > 0 || s.m.cfg.Order.Kind != queue.FIFO {
 			n = min(n, 1)
 		}
 	}
 	values, tags := s.things(t, n)
-	if n == 1 && s.m.cfg.MaxWait > 0 && s.m.cfg.OnFull == queue.Block && s.m.cfg.MaxWeight > 0 && !s.m.fits(values[0]) {
+	if n == 1 && open && !s.m.fits(values[0]) {
 		s.release(tags)
 		t.Skip("it would wait")
 	}
@@ -150,18 +181,16 @@ func (s *machine) Offer(t *rapid.T) {
 		tag = tags[0]
 	}
 	err := s.q.Offer(values[0], tag)
+	synctest.Wait() // for the hook, where a consumer has waited
 	var n int
 	var want error
-	if s.put != nil && s.m.end == nil { // the producer that waits has precedence
+	lanes := s.m.cfg.Order.Kind == queue.Fair || s.m.cfg.Order.Kind == queue.ByRank
+	if s.put != nil && s.m.end == nil && (!lanes || !s.m.fits(values[0])) { // the producer that waits has precedence
 		want = &queue.FullError{}
-	} else {
-		drops := s.m.dropped
-		if n, want = s.m.put(values); n == 0 && want == nil {
-			want = &queue.FullError{}
-		} else if s.m.cfg.OnFull == queue.DropNewest && drops != s.m.dropped ||
-			drops[queue.DropTooHeavy] != s.m.dropped[queue.DropTooHeavy] {
-			want = queue.ErrDropped
-		}
+	} else if n, want = s.m.put(values); n == 0 && want == nil {
+		want = &queue.FullError{}
+	} else if n == 1 && !s.m.has(values[0].id) {
+		want = queue.ErrDropped
 	}
 	if s.m.cfg.OnFull == queue.Block && isFull(want) {
 		s.m.refused++
@@ -183,6 +212,7 @@ func (s *machine) Take(t *rapid.T) {
 		w:     s.consumer,
 	}
 	s.take = c
+	s.m.order.comes()
 	go func() {
 		dst, tags := make([]thing, c.limit), []*queue.Tag(nil)
 		if s.m.cfg.Tagged {
@@ -269,11 +299,14 @@ func (s *machine) Check(t *rapid.T) {
 	synctest.Wait()
 	for moved := int64(-1); moved != s.m.moved(); {
 		moved = s.m.moved()
+		s.m.order.waits = -1
 		if p := s.put; p != nil {
 			n, err := s.m.put(p.values[p.accepted:])
 			p.accepted += n
 			if p.accepted == len(p.values) || err != nil {
 				s.finishPut(t, err)
+			} else {
+				s.m.order.waits = p.values[p.accepted].lane
 			}
 		}
 		if c := s.take; c != nil {
@@ -287,7 +320,7 @@ func (s *machine) Check(t *rapid.T) {
 
 func (s *machine) finishPut(t *rapid.T, err error) {
 	p := s.put
-	s.put = nil
+	s.put, s.m.order.waits = nil, -1
 	if !p.over || p.n != p.accepted || !sameError(p.err, err) {
 		t.Fatalf("Put(%v) = %d, %v (over: %v), want %d, %v", p.values, p.n, p.err, p.over, p.accepted, err)
 	}
@@ -371,13 +404,40 @@ func TestQueueDoesWhatTheModelDoes(t *testing.T) {
 			t.Run(policy.String()+name, func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					rapid.SyncTest(t, func(t *rapid.T) {
-						s := newMachine(t, policy, weights)
-						defer s.q.Abort(errAbort) // nobody may be left waiting, also when the test has failed
-						t.Repeat(rapid.StateMachineActions(s))
-						s.finish(t)
+						newMachine(t, policy, weights, queue.FIFO).run(t)
 					})
 				})
 			})
 		}
+	}
+}
+
+// run drives both at random.
+func (s *machine) run(t *rapid.T) {
+	defer s.q.Abort(errAbort) // nobody may be left waiting, also when the test has failed
+	t.Repeat(rapid.StateMachineActions(s))
+	s.finish(t)
+}
+
+func TestOrdersDoWhatTheModelDoes(t *testing.T) {
+	all := []queue.Policy{queue.Block, queue.DropNewest, queue.DropOldest, queue.Reject}
+	for name, order := range map[string]struct {
+		kind     queue.Kind
+		policies []queue.Policy
+	}{
+		"newest":  {queue.Newest, []queue.Policy{queue.DropOldest}},
+		"fair":    {queue.Fair, all},
+		"by rank": {queue.ByRank, all},
+		"largest": {queue.Largest, []queue.Policy{queue.DropNewest, queue.DropOldest}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				rapid.SyncTest(t, func(t *rapid.T) {
+					policy := rapid.SampledFrom(order.policies).Draw(t, "policy")
+					weights := policy != queue.Block && rapid.Bool().Draw(t, "weights")
+					newMachine(t, policy, weights, order.kind).run(t)
+				})
+			})
+		})
 	}
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/internal/queue"
@@ -13,10 +14,13 @@ var (
 	errAbort = errors.New("run was stopped")
 )
 
-// thing is the value that the tests put: its number, which is also the token of its tag, and its weight.
+// thing is the value that the tests put: its number, which is also the token of its tag, its weight, which is its cost as well, and
+// what else an order asks for.
 type thing struct {
-	id     int
-	weight int64
+	id       int
+	weight   int64
+	lane     int
+	deadline time.Time
 }
 
 // waiting is an item of the model.
@@ -40,15 +44,17 @@ type model struct {
 	end       error
 	drops     []lost
 	outcomes  map[int]stage.OutcomeKind // how the tags must have been settled
+	order     modelOrder
 }
 
 func (m *model) fits(v thing) bool {
-	return len(m.items) < m.cfg.Capacity &&
+	return len(m.items) < m.cfg.Capacity && m.order.admits(v) &&
 		(m.cfg.MaxWeight == 0 || len(m.items) == 0 || m.weight+v.weight <= m.cfg.MaxWeight)
 }
 
 func (m *model) accept(v thing) {
 	m.items = append(m.items, waiting{v, time.Now()})
+	m.order.came(v)
 	m.weight += v.weight
 	m.in++
 	m.maxDepth = max(m.maxDepth, len(m.items))
@@ -65,16 +71,23 @@ func (m *model) drop(v thing, why queue.Reason) {
 	}
 }
 
-func (m *model) shed(why queue.Reason) {
-	m.drop(m.items[0].thing, why)
-	m.remove(1)
+// shed drops the k-th item.
+func (m *model) shed(k int, why queue.Reason) {
+	m.drop(m.items[k].thing, why)
+	m.remove(k, false)
 }
 
-func (m *model) remove(n int) {
-	for _, i := range m.items[:n] {
-		m.weight -= i.weight
-	}
-	m.items = m.items[n:]
+// has reports whether an item waits.
+func (m *model) has(id int) bool {
+	return slices.ContainsFunc(m.items, func(i waiting) bool { return i.id == id })
+}
+
+// remove takes the k-th item away.
+func (m *model) remove(k int, served bool) {
+	v := m.items[k].thing
+	m.weight -= v.weight
+	m.items = slices.Delete(m.items, k, k+1)
+	m.order.went(v, served)
 }
 
 // put returns how many values are the queue's business now, and why it stopped: nil with values left means that it waits.
@@ -96,24 +109,30 @@ func (m *model) put(values []thing) (int, error) {
 		case heavy:
 			m.in++
 			m.drop(v, queue.DropTooHeavy)
-		case policy == queue.DropNewest:
-			m.in++
-			m.drop(v, queue.DropFull)
 		default:
-			for !m.fits(v) {
-				m.shed(queue.DropFull)
-			}
-			m.accept(v)
+			m.squeeze(v)
 		}
 	}
 	return len(values), nil
 }
 
+// squeeze lets one after the other pay for v, until it fits or pays itself.
+func (m *model) squeeze(v thing) {
+	for !m.fits(v) {
+		k := m.order.victim(v)
+		if k < 0 {
+			m.in++
+			m.drop(v, queue.DropFull)
+			return
+		}
+		m.shed(k, queue.DropFull)
+	}
+	m.accept(v)
+}
+
 // take returns what a Take of at most limit gets; nothing without an error means that it waits.
 func (m *model) take(limit int) (got []int, err error) {
-	for m.cfg.MaxWait > 0 && len(m.items) > 0 && time.Since(m.items[0].at) > m.cfg.MaxWait {
-		m.shed(queue.DropExpired)
-	}
+	m.sift()
 	n := min(limit, len(m.items))
 	if m.cfg.Fair && m.consumers > 1 {
 		n = min(n, (len(m.items)+m.consumers-1)/m.consumers)
@@ -121,13 +140,40 @@ func (m *model) take(limit int) (got []int, err error) {
 	if n == 0 {
 		return nil, m.end
 	}
-	for _, i := range m.items[:n] {
-		got = append(got, i.id)
-		m.outcomes[i.id] = stage.Done
+	for len(got) < n {
+		k := m.order.next()
+		if _, drop := m.order.judge(k, false); drop {
+			break
+		}
+		id := m.items[k].id
+		got = append(got, id)
+		m.outcomes[id] = stage.Done
+		m.remove(k, true)
 	}
-	m.remove(n)
-	m.out += int64(n)
+	m.out += int64(len(got))
+	m.order.took(len(got))
 	return got, nil
+}
+
+// sift drops what must not start.
+func (m *model) sift() {
+	for len(m.items) > 0 {
+		oldest := m.items[0]
+		if m.cfg.MaxWait > 0 && time.Since(oldest.at) > m.cfg.MaxWait {
+			m.shed(0, queue.DropExpired)
+			continue
+		}
+		if m.order.late(oldest.thing) {
+			m.shed(0, queue.DropDeadline)
+			continue
+		}
+		k := m.order.next()
+		why, drop := m.order.judge(k, true)
+		if !drop {
+			return
+		}
+		m.shed(k, why)
+	}
 }
 
 // moved grows with each item that goes in or out.

@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/stage"
 )
 
@@ -37,16 +38,20 @@ func (q *Queue[T]) closed() error {
 
 // room returns how many more items fit; where there is a weight bound that is an estimate from the mean weight of those that wait.
 func (q *Queue[T]) room() int {
+	free := q.free()
+	if q.slab != nil {
+		free = q.slab.order.spare(free)
+	}
 	switch {
-	case q.free() == 0 || q.next != nil:
+	case free == 0 || q.next != nil:
 		return 0
 	case q.cfg.MaxWeight == 0 || q.weight == 0:
-		return q.free()
+		return free
 	case q.weight >= q.cfg.MaxWeight:
 		return 0
 	}
-	mean := max(q.weight/int64(q.values.n), 1)
-	return int(min(int64(q.free()), max((q.cfg.MaxWeight-q.weight)/mean, 1)))
+	mean := max(q.weight/int64(q.depth()), 1)
+	return int(min(int64(free), max((q.cfg.MaxWeight-q.weight)/mean, 1)))
 }
 
 // Put hands values over, with tags beside them unless the queue is plain, and waits for room where the policy is Block, but not
@@ -61,8 +66,8 @@ func (q *Queue[T]) Put(w *Waiter, values []T, tags []*Tag, done <-chan struct{})
 		return q.refuseAll(w, values, tags)
 	}
 	p := putting[T]{q: q, w: w, values: values, tags: tags, done: done}
-	if q.cfg.MaxWeight > 0 {
-		if err := p.weigh(); err != nil {
+	if q.asks {
+		if err := p.inspect(); err != nil {
 			return 0, err
 		}
 	}
@@ -148,15 +153,16 @@ func (q *Queue[T]) loseAll(values []T, tags []*Tag) {
 
 // offer is the part of Offer that is not worth inlining. It holds the lock throughout, because it never waits.
 func (q *Queue[T]) offer(v T, t *Tag) (time.Duration, error) {
-	weight, err := int64(0), error(nil)
-	if q.cfg.MaxWeight > 0 {
-		if weight, err = q.weightOf(v); err != nil {
+	var f facts
+	var err error
+	if q.asks {
+		if f, err = q.factsOf(v, t, new(clock.Moment)); err != nil {
 			return 0, err
 		}
 	}
 	q.mu.Lock()
 	if q.exchanges && q.free() == 0 && q.end == nil {
-		oldest, tag := q.exchange(v, t)
+		oldest, tag := q.exchange(v, t, f.deadline)
 		wait := q.estimate()
 		q.mu.Unlock()
 		if q.cfg.Dropped != nil {
@@ -165,8 +171,8 @@ func (q *Queue[T]) offer(v T, t *Tag) (time.Duration, error) {
 		return wait, nil
 	}
 	o := &q.offered
-	o.value[0], o.tag[0], o.weight[0] = v, t, weight
-	p := putting[T]{q: q, values: o.value[:], tags: o.tag[:], weights: o.weight[:]}
+	o.value[0], o.tag[0], o.facts[0] = v, t, f
+	p := putting[T]{q: q, values: o.value[:], tags: o.tag[:], facts: o.facts[:]}
 	err = p.run()
 	*o = offered[T]{}
 	wait := q.estimate()
@@ -179,12 +185,16 @@ func (q *Queue[T]) offer(v T, t *Tag) (time.Duration, error) {
 }
 
 // exchange takes v over in the slot of the oldest item of a full queue, which it returns.
-func (q *Queue[T]) exchange(v T, t *Tag) (oldest T, tag *Tag) {
+func (q *Queue[T]) exchange(v T, t *Tag, deadline int64) (oldest T, tag *Tag) {
 	oldest = q.values.rotate(v)
 	if q.cfg.Tagged {
 		tag = q.tags.rotate(t)
 	}
-	q.marks.forget(1)
+	if q.exit.late {
+		q.deadlines.rotate(deadline)
+	}
+	at, _ := q.marks.take(1)
+	q.count.little.left(at, 1)
 	q.stamp(1, true)
 	q.count.in++
 	q.count.dropped[DropFull]++

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -20,12 +19,13 @@ type drop[T any] struct {
 
 // putting is one call of Put or Offer.
 type putting[T any] struct {
-	q       *Queue[T]
-	w       *Waiter // nil: do not wait
-	values  []T
-	tags    []*Tag
-	weights []int64
-	done    <-chan struct{}
+	q      *Queue[T]
+	w      *Waiter // nil: do not wait
+	values []T
+	tags   []*Tag
+	facts  []facts
+	done   <-chan struct{}
+	now    int64 // when the clock was last read for an order other than FIFO; 0: not yet
 
 	taken int // values that are the queue's business now
 	lost  int // those of them that were dropped on arrival
@@ -46,51 +46,37 @@ func (p *putting[T]) run() (err error) {
 		}
 	}
 	q.unreserve(p.w)
+	if q.doors != nil && p.w != nil {
+		q.doors.end(p.w)
+	}
 	q.hint()
 	q.wakeTakers()
 	q.wakePutters() // there may be room left, above all if this caller was signalled and gave up
 	return err
 }
 
-// weigh asks for the weight of each value, before the lock is taken.
-func (p *putting[T]) weigh() error {
-	if p.w != nil {
-		p.weights = p.w.weights[:0]
-	}
-	for _, v := range p.values {
-		weight, err := p.q.weightOf(v)
-		if err != nil {
-			return err
-		}
-		p.weights = append(p.weights, weight)
-	}
-	if p.w != nil {
-		p.w.weights = p.weights
-	}
-	return nil
-}
-
-// weightOf asks a user's function.
-func (q *Queue[T]) weightOf(v T) (int64, error) {
-	weight := q.cfg.Weight(v)
-	if weight < 0 {
-		return 0, fmt.Errorf("flow: edge %q: %w, got %d", q.cfg.Name, ErrWeight, weight)
-	}
-	return weight, nil
-}
-
 // fits returns how many of the next values have room.
 func (p *putting[T]) fits() int {
 	q, k := p.q, min(p.q.free(), len(p.values)-p.taken)
-	if p.q.cfg.MaxWeight == 0 || k == 0 {
+	switch {
+	case q.doors != nil && p.w != nil && p.w.pass.kept:
+		return 1
+	case k <= 0:
+		return 0
+	case q.slab != nil && !q.slab.order.admits(&p.facts[p.taken], q.free()):
+		return 0
+	case q.slab != nil:
+		k = 1
+	}
+	if p.q.cfg.MaxWeight == 0 {
 		return k
 	}
 	if q.next != nil && q.next != p.w {
 		return 0
 	}
-	weight, n := q.weight, q.values.n
+	weight, n := q.weight, q.depth()
 	for i := range k {
-		w := p.weights[p.taken+i]
+		w := p.facts[p.taken+i].weight
 		if w > q.cfg.MaxWeight-weight && n+i > 0 { // not the sum, which may be too large for a number
 			return i
 		}
@@ -102,26 +88,69 @@ func (p *putting[T]) fits() int {
 // accept takes over the next k values, which fit.
 func (p *putting[T]) accept(k int, evicting bool) {
 	q, from, to := p.q, p.taken, p.taken+k
-	q.values.grow(k, q.cfg.Capacity)
-	q.values.push(p.values[from:to])
-	if q.cfg.Tagged {
-		q.tags.grow(k, q.cfg.Capacity)
-		q.tags.push(p.tags[from:to])
+	if q.slab != nil {
+		q.count.little.pass(p.clock(), q.depth())
+		p.place()
+	} else {
+		q.values.grow(k, q.cfg.Capacity)
+		q.values.push(p.values[from:to])
+		if q.cfg.Tagged {
+			q.tags.grow(k, q.cfg.Capacity)
+			q.tags.push(p.tags[from:to])
+		}
+		if q.asks {
+			p.record(from, to)
+		}
+		q.stamp(k, evicting)
 	}
-	if p.q.cfg.MaxWeight > 0 {
-		q.weights.grow(k, q.cfg.Capacity)
-		q.weights.push(p.weights[from:to])
-		for _, w := range p.weights[from:to] {
-			q.weight += w
-			if w > q.cfg.MaxWeight {
+	if q.cfg.MaxWeight > 0 {
+		for _, f := range p.facts[from:to] {
+			q.weight += f.weight
+			if f.weight > q.cfg.MaxWeight {
 				q.count.oversize++
 			}
 		}
 	}
-	q.stamp(k, evicting)
 	q.count.in += int64(k)
-	q.count.maxDepth = max(q.count.maxDepth, q.values.n)
+	q.count.maxDepth = max(q.count.maxDepth, q.depth())
 	p.taken = to
+}
+
+// record keeps the facts of values that are served in the order of arrival.
+func (p *putting[T]) record(from, to int) {
+	q, k := p.q, to-from
+	if q.cfg.MaxWeight > 0 {
+		q.weights.grow(k, q.cfg.Capacity)
+		for _, f := range p.facts[from:to] {
+			q.weights.add(f.weight)
+		}
+	}
+	if q.exit.late {
+		q.deadlines.grow(k, q.cfg.Capacity)
+		for _, f := range p.facts[from:to] {
+			q.deadlines.add(f.deadline)
+		}
+	}
+}
+
+// place puts the next value into a slot.
+func (p *putting[T]) place() {
+	q, i := p.q, p.taken
+	if q.doors != nil && p.w != nil {
+		q.doors.end(p.w)
+	}
+	if q.count.ranks != nil {
+		q.count.ranks[p.facts[i].lane].Offered++
+	}
+	q.slab.put(p.values[i], q.tagOf(p.tags, i), &p.facts[i], p.clock(), q.cfg.Capacity)
+}
+
+// clock returns the moment at which the call has got the lock.
+func (p *putting[T]) clock() int64 {
+	if p.now == 0 {
+		p.now = clock.Now()
+	}
+	return p.now
 }
 
 // stamp remembers when k items were accepted.
@@ -132,13 +161,17 @@ func (q *Queue[T]) stamp(k int, evicting bool) {
 		return
 	}
 	q.count.sinceMark = 0
-	q.marks.push(clock.Now(), k, q.cfg.Capacity)
+	now := clock.Now()
+	q.count.little.pass(now, q.values.n-k)
+	q.marks.push(now, k, q.cfg.Capacity)
 }
 
 // overflow applies the policy to the next value, which does not fit.
 func (p *putting[T]) overflow() error {
 	q := p.q
 	switch {
+	case q.slab != nil && (q.cfg.OnFull == DropNewest || q.cfg.OnFull == DropOldest):
+		p.displace()
 	case q.cfg.OnFull == DropNewest:
 		p.loseNext()
 	case q.cfg.OnFull == DropOldest && p.tooHeavy():
@@ -146,27 +179,63 @@ func (p *putting[T]) overflow() error {
 	case q.cfg.OnFull == DropOldest:
 		p.evict()
 	case q.cfg.OnFull == Reject || p.w == nil:
+		p.refused(p.taken)
 		q.count.refusals++
 		return q.fullErr.Load()
 	default:
 		p.reserve()
 		q.wakeTakers() // for what this call has put so far
-		if !q.park(&q.putters, p.w, nil, p.done) {
+		if !p.wait() {
 			return ErrGaveUp
 		}
 	}
 	return nil
 }
 
+// wait waits for a signal: in line, or behind the door of the next value's lane. It reports false if the caller gave up.
+func (p *putting[T]) wait() bool {
+	q := p.q
+	if q.doors != nil {
+		q.doors.join(p.w, &p.facts[p.taken])
+		defer q.doors.leave(p.w)
+	}
+	p.now = 0
+	return q.park(&q.putters, p.w, nil, p.done)
+}
+
+// displace lets the item pay that the order says: one that waits, or the next value itself.
+func (p *putting[T]) displace() {
+	q, i := p.q, none
+	if !p.tooHeavy() {
+		i = q.slab.order.victim(&p.facts[p.taken], p.clock())
+	}
+	if i == none {
+		p.loseNext()
+		return
+	}
+	if q.count.ranks != nil {
+		q.count.ranks[q.slab.of[i].facts.lane].Refused++
+	}
+	p.drops = q.dropSlot(i, DropFull, p.drops)
+}
+
+// refused counts the i-th value as one that came and was refused, where ranks are counted.
+func (p *putting[T]) refused(i int) {
+	if ranks := p.q.count.ranks; ranks != nil {
+		ranks[p.facts[i].lane].Offered++
+		ranks[p.facts[i].lane].Refused++
+	}
+}
+
 // tooHeavy reports whether the next value exceeds the bound all by itself.
 func (p *putting[T]) tooHeavy() bool {
-	return p.q.cfg.MaxWeight > 0 && p.weights[p.taken] > p.q.cfg.MaxWeight
+	return p.q.cfg.MaxWeight > 0 && p.facts[p.taken].weight > p.q.cfg.MaxWeight
 }
 
 // loseNext drops the next value on arrival; where no weights are compared, all that do not fit.
 func (p *putting[T]) loseNext() {
 	q, k, why := p.q, 1, DropFull
-	if p.q.cfg.MaxWeight == 0 {
+	if p.q.cfg.MaxWeight == 0 && q.slab == nil {
 		k = len(p.values) - p.taken
 	}
 	if p.tooHeavy() {
@@ -178,6 +247,7 @@ func (p *putting[T]) loseNext() {
 			p.drops = append(p.drops, drop[T]{p.values[i], q.tagOf(p.tags, i), why})
 		}
 	}
+	p.refused(p.taken)
 	q.count.in += int64(k)
 	q.count.dropped[why] += int64(k)
 	p.lost += k
@@ -202,7 +272,7 @@ func (p *putting[T]) evict() {
 // reserve keeps others from taking the room that a heavy item waits for: without that, light ones could pass it for ever.
 func (p *putting[T]) reserve() {
 	if q := p.q; q.cfg.MaxWeight > 0 && (q.next == p.w || q.next == nil && q.free() > 0) {
-		q.next, q.nextWeight = p.w, p.weights[p.taken]
+		q.next, q.nextWeight = p.w, p.facts[p.taken].weight
 	}
 }
 
@@ -214,6 +284,12 @@ func (q *Queue[T]) unreserve(w *Waiter) {
 
 // shed drops the k oldest items and appends them to drops if somebody wants to know.
 func (q *Queue[T]) shed(k int, why Reason, drops []drop[T]) []drop[T] {
+	if q.slab != nil {
+		for range k {
+			drops = q.dropSlot(q.slab.age.first, why, drops)
+		}
+		return drops
+	}
 	if q.cfg.Dropped != nil {
 		drops = slices.Grow(drops, k)
 		for i := range k {
@@ -221,7 +297,11 @@ func (q *Queue[T]) shed(k int, why Reason, drops []drop[T]) []drop[T] {
 		}
 	}
 	q.remove(k)
-	q.marks.forget(k)
+	for left := k; left > 0; {
+		at, n := q.marks.take(left)
+		q.count.little.left(at, n)
+		left -= n
+	}
 	q.count.dropped[why] += int64(k)
 	return drops
 }
@@ -238,6 +318,29 @@ func (q *Queue[T]) remove(k int) {
 		}
 		q.weights.drop(k)
 	}
+	if q.exit.late {
+		q.deadlines.drop(k)
+	}
+}
+
+// dropSlot drops the item in slot i and appends it to drops if somebody wants to know.
+func (q *Queue[T]) dropSlot(i int32, why Reason, drops []drop[T]) []drop[T] {
+	if q.cfg.Dropped != nil {
+		drops = append(drops, drop[T]{q.slab.values[i], q.slab.tags[i], why})
+	}
+	q.weight -= q.slab.of[i].weight
+	q.count.little.left(q.slab.of[i].at, 1)
+	q.slab.remove(i, false)
+	q.count.dropped[why]++
+	return drops
+}
+
+// oldestTag returns the tag of the item that has waited longest. There is one.
+func (q *Queue[T]) oldestTag() *Tag {
+	if q.slab != nil {
+		return q.slab.tags[q.slab.age.first]
+	}
+	return q.tagOf(q.tags.buf, q.tags.at(0))
 }
 
 // tagOf returns tags[i], nil in a plain queue.

@@ -19,6 +19,7 @@ type Queue[T any] struct {
 	cfg       Config[T]
 	hints     bool // offers to the full queue are refused without the lock
 	exchanges bool // an offer to the full queue takes the slot of the oldest item
+	asks      bool // items have facts
 
 	// full is a hint for producers whose items would be refused: true only while the queue is open and full.
 	full    atomic.Bool
@@ -30,12 +31,16 @@ type Queue[T any] struct {
 	refused atomic.Int64
 	_       [cacheLine - 8]byte
 
-	mu      sync.Mutex
-	values  ring[T]
-	tags    ring[*Tag]
-	weights ring[int64]
-	marks   marks
-	weight  int64
+	mu        sync.Mutex
+	values    ring[T] // what waits, in the order of arrival
+	tags      ring[*Tag]
+	weights   ring[int64]
+	deadlines ring[int64]
+	marks     marks
+	slab      *slab[T] // what waits, in another order; nil: FIFO
+	doors     *doors   // where producers wait by lane; nil: in putters only
+	exit      exit
+	weight    int64
 
 	producers, consumers int
 	fair                 bool  // consumers take at most their share
@@ -63,28 +68,49 @@ type counters struct {
 	sojourn   histogram.Recorder
 	floor     floor
 	service   service
-	refreshed int64 // when fullErr was last replaced
+	flow      flow
+	little    little
+	ranks     []RankCounts // of ByRank
+	refreshed int64        // when fullErr was last replaced
 }
 
 // offered is where the item of an Offer lies while the lock is held: a variable of Offer would be allocated on every call.
 type offered[T any] struct {
-	value  [1]T
-	tag    [1]*Tag
-	weight [1]int64
+	value [1]T
+	tag   [1]*Tag
+	facts [1]facts
 }
 
 // New returns an open queue without producers and consumers.
 func New[T any](cfg Config[T]) *Queue[T] {
 	q := &Queue[T]{cfg: cfg, fair: cfg.Fair}
-	q.hints = cfg.MaxWeight == 0 && (cfg.OnFull == DropNewest || cfg.OnFull == Reject)
-	q.exchanges = cfg.MaxWeight == 0 && cfg.OnFull == DropOldest
-	q.count.refreshed = clock.Now()
+	q.asks, q.exit = cfg.asks(), newExit(&q.cfg)
+	if q.exit.late {
+		q.count.service.recent = new(recent)
+	}
+	if cfg.Order.Kind != FIFO {
+		q.slab = newSlab(&q.cfg)
+		if cfg.OnFull == Block {
+			q.doors = newDoors(q.slab.order, cfg.Order.Lanes)
+		}
+	}
+	q.hints = cfg.MaxWeight == 0 && q.slab == nil && (cfg.OnFull == DropNewest || cfg.OnFull == Reject)
+	q.exchanges = cfg.MaxWeight == 0 && q.slab == nil && cfg.OnFull == DropOldest
+	now := clock.Now()
+	q.count.refreshed, q.count.flow.at, q.count.little = now, now, little{start: now, at: now}
+	if cfg.Order.Kind == ByRank {
+		q.count.ranks = make([]RankCounts, cfg.Order.Lanes)
+	}
 	q.fullErr.Store(&FullError{Edge: cfg.Name, Capacity: cfg.Capacity})
 	return q
 }
 
-// Config returns what the queue was made with.
-func (q *Queue[T]) Config() Config[T] { return q.cfg }
+// Config returns what the queue was made with, and the capacity that it has now.
+func (q *Queue[T]) Config() Config[T] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.cfg
+}
 
 // AddProducer announces a producer, which will call CloseProducer.
 func (q *Queue[T]) AddProducer() {
@@ -121,12 +147,14 @@ func (q *Queue[T]) CloseProducer() {
 	if q.producers--; q.producers == 0 && q.end == nil {
 		q.finish(stage.ErrEnd)
 	}
+	q.takers.fewer()
 }
 
 // Leave says that one consumer wants no more. When it was the last one, what waits is given back and producers are told.
 func (q *Queue[T]) Leave(cause error) {
 	q.mu.Lock()
 	if q.consumers--; q.consumers > 0 || q.left {
+		q.putters.fewer()
 		q.mu.Unlock()
 		return
 	}
@@ -151,12 +179,8 @@ func (q *Queue[T]) Abort(cause error) {
 func (q *Queue[T]) giveBack(end, cause error) {
 	q.left = true
 	q.finish(end)
-	tags := make([]*Tag, q.tags.n)
-	q.tags.pop(tags)
-	q.count.held = q.values.n
-	q.values.drop(q.values.n)
-	q.weights.drop(q.weights.n)
-	q.marks.drop(q.marks.n)
+	q.count.held = q.depth()
+	tags := q.empty()
 	q.mu.Unlock()
 	outcome := claim.GivenBack(cause)
 	if q.cfg.Left != nil {
@@ -178,9 +202,14 @@ func (q *Queue[T]) finish(end error) {
 // park waits in l for a signal, without the lock. It reports false if the caller gave up. A signal
 // may have come too late: the caller looks again whether there is something to take, or to wake another for.
 func (q *Queue[T]) park(l *line, w *Waiter, timeout <-chan time.Time, done <-chan struct{}) bool {
-	l.push(w)
+	now := clock.Now()
+	l.push(w, now)
+	w.timed, w.done = timeout != nil, done
 	q.mu.Unlock()
-	w.Parked.Start(clock.Now())
+	w.Parked.Start(now)
+	if w.Owner != nil {
+		w.Owner.Parks()
+	}
 	woken := w.sleep(timeout, done)
 	w.Parked.Stop(clock.Now())
 	q.mu.Lock()
@@ -195,25 +224,67 @@ func (q *Queue[T]) park(l *line, w *Waiter, timeout <-chan time.Time, done <-cha
 	return false
 }
 
+// empty forgets what waits, and returns the tags.
+func (q *Queue[T]) empty() []*Tag {
+	if q.slab != nil {
+		return q.slab.drain()
+	}
+	tags := make([]*Tag, q.tags.n)
+	q.tags.pop(tags)
+	q.values.drop(q.values.n)
+	q.weights.drop(q.weights.n)
+	q.deadlines.drop(q.deadlines.n)
+	q.marks.drop(q.marks.n)
+	return tags
+}
+
+// depth returns how many items wait.
+func (q *Queue[T]) depth() int {
+	if q.slab != nil {
+		return q.slab.n
+	}
+	return q.values.n
+}
+
 // free returns how many items fit, by count.
-func (q *Queue[T]) free() int { return q.cfg.Capacity - q.values.n }
+func (q *Queue[T]) free() int {
+	free := q.cfg.Capacity - q.depth()
+	if q.doors != nil {
+		free -= q.doors.due
+	}
+	return free
+}
 
 // wakePutters lets a waiting producer in if there is room.
 func (q *Queue[T]) wakePutters() {
+	if q.doors != nil {
+		q.openDoors()
+		return
+	}
 	switch {
 	case q.putters.first == nil || q.free() == 0:
 	case q.next == nil:
 		if q.cfg.MaxWeight == 0 || q.weight <= q.cfg.MaxWeight { // an item without weight fits even where they are equal
 			q.putters.wake()
 		}
-	case q.next.queued && (q.values.n == 0 || q.nextWeight <= q.cfg.MaxWeight-q.weight):
+	case q.next.queued && (q.depth() == 0 || q.nextWeight <= q.cfg.MaxWeight-q.weight):
 		q.putters.signal(q.next)
+	}
+}
+
+// openDoors lets all producers in for which there is room.
+func (q *Queue[T]) openDoors() {
+	for w := q.doors.open(q.free()); w != nil; w = q.doors.open(q.free()) {
+		q.putters.signal(w)
+	}
+	if q.doors.waiting == 0 && q.putters.first != nil && q.room() > 0 {
+		q.putters.wake() // who has no item yet, and asks how many it should bring
 	}
 }
 
 // wakeTakers lets a waiting consumer take what waits.
 func (q *Queue[T]) wakeTakers() {
-	if q.takers.first != nil && q.values.n > 0 {
+	if q.takers.first != nil && q.depth() > 0 {
 		q.takers.wake()
 	}
 }

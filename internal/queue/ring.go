@@ -39,6 +39,12 @@ func (r *ring[T]) push(vs []T) {
 	r.n += len(vs)
 }
 
+// add appends v; there is room.
+func (r *ring[T]) add(v T) {
+	r.buf[r.at(r.n)] = v
+	r.n++
+}
+
 // peek copies the first len(dst) values out.
 func (r *ring[T]) peek(dst []T) {
 	k := copy(dst, r.buf[r.head:])

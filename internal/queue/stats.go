@@ -21,28 +21,48 @@ type Stats struct {
 	Blocked         time.Duration // how long at least one producer waited for room
 	Starved         time.Duration // how long at least one consumer waited for an item
 	Sojourn         histogram.Histogram
-	MinSojourn      time.Duration // over the last whole interval
+	MinSojourn      time.Duration // the least, over the last whole interval, that the item has waited that had waited longest
 	EstimatedWait   time.Duration // of an item that would arrive now
+	Signals
 }
 
 // Stats returns the figures as of now. After the queue was aborted or left, Depth is what was given back.
 func (q *Queue[T]) Stats() Stats {
+	s, overdue := q.stats()
+	if overdue != nil {
+		s.OverdueKey = overdue() // a user's function, outside the lock
+	}
+	return s
+}
+
+func (q *Queue[T]) stats() (Stats, func() string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := clock.Now() // under the lock: no mark and no parked waiter is later
 	c := &q.count
 	dropped, rejected := q.hinted()
 	s := Stats{
-		Depth: q.values.n + c.held, MaxDepth: c.maxDepth, Weight: q.weight,
+		Depth: q.depth() + c.held, MaxDepth: c.maxDepth, Weight: q.weight,
 		In: c.in + dropped, Out: c.out, Dropped: c.dropped, Refused: c.refusals + rejected, Oversize: c.oversize,
 		Blocked: q.putters.waited(now), Starved: q.takers.waited(now),
 		Sojourn: c.sojourn.Histogram(), MinSojourn: c.floor.last(now), EstimatedWait: q.estimate(),
 	}
 	s.Dropped[DropFull] += dropped
-	if q.values.n > 0 && c.floor.stale(now) {
-		s.MinSojourn = time.Duration(now - q.marks.oldest().at)
+	if q.depth() > 0 && c.floor.stale(now) {
+		s.MinSojourn = wait(now, q.oldest())
 	}
-	return s
+	signals, overdue := q.signals(now)
+	s.Signals = signals
+	s.Standing = s.TargetWait > 0 && s.MinSojourn > s.TargetWait
+	return s, overdue
+}
+
+// oldest returns when the item was accepted that has waited longest. There is one.
+func (q *Queue[T]) oldest() int64 {
+	if q.slab != nil {
+		return q.slab.of[q.slab.age.first].at
+	}
+	return q.marks.oldest().at
 }
 
 // hinted returns how many items were dropped, and how many offers rejected, without the lock.
@@ -66,34 +86,8 @@ func (q *Queue[T]) estimate() time.Duration {
 	if s.finished == 0 || q.consumers <= 0 {
 		return 0
 	}
-	ahead := float64(int64(q.values.n) + s.running)
+	ahead := float64(int64(q.depth()) + s.running)
 	return time.Duration(ahead * s.busy / s.finished / float64(q.consumers))
-}
-
-// service measures how fast consumers finish items while they have some. Old figures fade, so that a change of speed shows
-// within a thousand items.
-type service struct {
-	busy     float64 // nanoseconds
-	finished float64
-	running  int64 // taken and not yet finished
-}
-
-// fadeAt is how many finished items are remembered in full.
-const fadeAt = 64
-
-// finish counts what w took before, now that it comes back.
-func (s *service) finish(w *Waiter) {
-	if w.taken == 0 {
-		return
-	}
-	s.busy += float64(w.Entered - w.Returned)
-	s.finished += float64(w.taken)
-	s.running -= int64(w.taken)
-	w.taken = 0
-	if s.finished > fadeAt {
-		s.busy /= 2
-		s.finished /= 2
-	}
 }
 
 // floor is the minimum of the sojourn time over an interval, the signal that tells a standing queue from a burst.

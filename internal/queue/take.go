@@ -22,13 +22,14 @@ func (q *Queue[T]) TakeAt(now int64, w *Waiter, dst []T, tags []*Tag, timeout <-
 	q.mu.Lock()
 	q.count.service.finish(w)
 	for late := false; ; {
-		if drops := q.expire(now); drops != nil {
+		q.count.little.pass(now, q.depth())
+		if drops := q.sift(now); drops != nil {
 			q.mu.Unlock()
 			q.report(drops)
 			q.mu.Lock()
 			continue
 		}
-		if q.values.n > 0 {
+		if q.depth() > 0 {
 			break
 		}
 		err := q.end
@@ -54,21 +55,15 @@ func (q *Queue[T]) TakeAt(now int64, w *Waiter, dst []T, tags []*Tag, timeout <-
 
 // pop moves items out; there is at least one.
 func (q *Queue[T]) pop(w *Waiter, dst []T, tags []*Tag, now int64) int {
-	n := min(len(dst), q.values.n)
+	depth := q.depth()
+	n := min(len(dst), depth)
 	if q.fair && q.consumers > 1 {
-		n = min(n, (q.values.n+q.consumers-1)/q.consumers)
+		n = min(n, (depth+q.consumers-1)/q.consumers)
 	}
-	q.values.peek(dst[:n])
-	if q.cfg.Tagged {
-		q.tags.peek(tags[:n])
-	}
-	q.remove(n)
-	for left := n; left > 0; {
-		at, k := q.marks.take(left)
-		wait := time.Duration(max(now-at, 0)) // accepted after the clock was read, before the lock was taken
-		q.count.sojourn.Record(wait, int64(k))
-		q.count.floor.see(wait, now)
-		left -= k
+	if q.slab != nil {
+		n = q.popSlots(dst[:n], tags, now)
+	} else {
+		n = q.popFirst(dst[:n], tags, now)
 	}
 	w.Ticket, w.Returned, w.taken = q.count.takes, now, n
 	q.count.takes++
@@ -79,22 +74,132 @@ func (q *Queue[T]) pop(w *Waiter, dst []T, tags []*Tag, now int64) int {
 	return n
 }
 
-// expire drops items that have waited longer than MaxWait, some at a time. It returns nil when there is nothing to report.
-func (q *Queue[T]) expire(now int64) []drop[T] {
-	if q.cfg.MaxWait == 0 {
+// popFirst moves the first len(dst) items out, those less that are not to start.
+func (q *Queue[T]) popFirst(dst []T, tags []*Tag, now int64) int {
+	n := len(dst)
+	if q.exit.on {
+		n = q.passing(n, now)
+	}
+	q.values.peek(dst[:n])
+	if q.cfg.Tagged {
+		q.tags.peek(tags[:n])
+	}
+	q.remove(n)
+	for left := n; left > 0; {
+		at, k := q.marks.take(left)
+		waited := wait(now, at)
+		q.count.sojourn.Record(waited, int64(k))
+		q.count.floor.see(waited, now)
+		q.count.little.left(at, k)
+		left -= k
+	}
+	return n
+}
+
+// passing returns how many of the first n items may start, up to one that may not. The first one may.
+func (q *Queue[T]) passing(n int, now int64) int {
+	k := 0
+	for run := 0; k < n; run++ {
+		m := q.marks.buf[q.marks.at(run)]
+		for range min(m.n, n-k) {
+			if _, drop := q.judge(now, q.leaving(k, m.at), false); drop {
+				return k
+			}
+			k++
+		}
+	}
+	return k
+}
+
+// leaving is the k-th item of those that are served in the order of arrival, which was accepted at the moment at.
+func (q *Queue[T]) leaving(k int, at int64) leaving {
+	i := leaving{at: at, deadline: never, behind: q.values.n - 1 - k}
+	if q.exit.late {
+		i.deadline = q.deadlines.buf[q.deadlines.at(k)]
+	}
+	return i
+}
+
+// popSlots moves up to len(dst) items out, in the order that the queue has.
+func (q *Queue[T]) popSlots(dst []T, tags []*Tag, now int64) (n int) {
+	s := q.slab
+	q.count.floor.see(wait(now, q.oldest()), now)
+	for n < len(dst) {
+		i := s.order.next(now)
+		if q.exit.on {
+			if _, drop := q.judge(now, s.leaving(i), false); drop {
+				break // never the first one
+			}
+		}
+		dst[n] = s.values[i]
+		if q.cfg.Tagged {
+			tags[n] = s.tags[i]
+		}
+		q.count.sojourn.Record(wait(now, s.of[i].at), 1)
+		q.weight -= s.of[i].weight
+		q.count.little.left(s.of[i].at, 1)
+		s.remove(i, true)
+		n++
+	}
+	return n
+}
+
+// sift drops items that must not start, some at a time: those that have waited longer than MaxWait, and the next ones in line that
+// can't meet their deadline or that the law drops. It returns nil when there is nothing to report.
+func (q *Queue[T]) sift(now int64) (drops []drop[T]) {
+	if q.cfg.MaxWait == 0 && !q.exit.on {
 		return nil
 	}
-	var drops []drop[T]
-	for q.values.n > 0 && len(drops) < expiredPerLock {
-		oldest := q.marks.oldest()
-		if now-oldest.at <= int64(q.cfg.MaxWait) {
-			break
-		}
-		drops = q.shed(min(oldest.n, expiredPerLock), DropExpired, drops)
+	if q.slab != nil {
+		drops = q.siftSlots(now)
+	} else {
+		drops = q.siftFirst(now)
 	}
 	q.hint()
 	q.wakePutters()
 	return drops
+}
+
+func (q *Queue[T]) siftFirst(now int64) (drops []drop[T]) {
+	for q.values.n > 0 && len(drops) < expiredPerLock {
+		oldest := q.marks.oldest()
+		if q.expired(now, oldest.at) {
+			drops = q.shed(min(oldest.n, expiredPerLock), DropExpired, drops)
+			continue
+		}
+		why, drop := q.judge(now, q.leaving(0, oldest.at), true)
+		if !drop {
+			break
+		}
+		drops = q.shed(1, why, drops)
+	}
+	return drops
+}
+
+// siftSlots looks at the items that have waited longest as well, which may never be next.
+func (q *Queue[T]) siftSlots(now int64) (drops []drop[T]) {
+	s := q.slab
+	for s.n > 0 && len(drops) < expiredPerLock {
+		i := s.age.first
+		why, drop := DropExpired, q.expired(now, s.of[i].at)
+		if !drop {
+			why, drop = DropDeadline, q.late(now, s.of[i].deadline)
+		}
+		if !drop && q.exit.on {
+			i = s.order.next(now)
+			why, drop = q.judge(now, s.leaving(i), true)
+		}
+		if !drop {
+			break
+		}
+		drops = q.dropSlot(i, why, drops)
+	}
+	return drops
+}
+
+// expired reports whether an item that was accepted at the moment at has waited too long.
+func (q *Queue[T]) expired(now, at int64) bool {
+	return q.cfg.MaxWait > 0 && now-at > int64(q.cfg.MaxWait)
 }
 
 // refresh replaces the error of refusals, at most once an interval, so that its estimate stays live.
@@ -103,6 +208,7 @@ func (q *Queue[T]) refresh(now int64) {
 		return
 	}
 	q.count.refreshed = now
+	q.count.flow.update(now, q.arrived(), q.kept())
 	wait := q.estimate()
 	if old := q.fullErr.Load(); old.EstimatedWait != wait {
 		q.fullErr.Store(&FullError{Edge: q.cfg.Name, Capacity: q.cfg.Capacity, EstimatedWait: wait})

@@ -18,12 +18,29 @@ type Waiter struct {
 
 	// Parked is how long it was parked: for room as a producer, for items as a consumer.
 	Parked clock.Stopwatch
+	// Owner is told when it parks; nil: nobody is.
+	Owner Owner
 
 	signal     chan struct{}
-	queued     bool // in a line; guarded by the queue's lock
+	queued     bool // in a line; this and what follows is guarded by the queue's lock
 	prev, next *Waiter
-	taken      int     // items of the last Take
-	weights    []int64 // of the values of the running Put
+	epoch      uint64          // how often it was parked
+	since      int64           // when it was, the last time
+	done       <-chan struct{} // that ends the wait
+	timed      bool            // a timeout does
+
+	taken int     // items of the last Take
+	facts []facts // of the values of the running Put
+	pass  pass    // where it waits by lane
+}
+
+// Owner is whoever waits by a [Waiter].
+type Owner interface {
+	// Parks is called when the waiter has got in line, or those who could end its wait have become fewer. It must not block, and
+	// may be called under the lock.
+	Parks()
+	// Holds returns how many items the waiter's goroutine has gathered. It is called while that is parked, under the lock.
+	Holds() int
 }
 
 // NewWaiter returns a handle for one goroutine.
@@ -52,12 +69,14 @@ type line struct {
 	total       int64
 }
 
-func (l *line) push(w *Waiter) {
+func (l *line) push(w *Waiter, now int64) {
 	if w.signal == nil {
 		w.signal = make(chan struct{}, 1)
 	}
+	w.epoch++
+	w.since = now
 	if l.first == nil {
-		l.since = clock.Now()
+		l.since = now
 		l.first = w
 	} else {
 		l.last.next = w
@@ -109,4 +128,11 @@ func (l *line) waited(now int64) time.Duration {
 		return time.Duration(l.total + now - l.since)
 	}
 	return time.Duration(l.total)
+}
+
+// fewer tells whoever waits that there is one less to wait for: a wait that somebody could end may have become one that nobody can.
+func (l *line) fewer() {
+	if l.first != nil && l.first.Owner != nil {
+		l.first.Owner.Parks()
+	}
 }

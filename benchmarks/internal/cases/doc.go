@@ -15,7 +15,7 @@ const amortised = 8_000_000
 // All returns the cases in the order of the table.
 func All() []bench.Case {
 	return []bench.Case{
-		Hop(), HopWork(),
+		Hop(), HopWork(), HopWatched(),
 		Fused(), FusedTry(),
 		ParallelWork(false), ParallelWork(true), Parallel(false), Parallel(true),
 		DropNewest(), DropOldest(), OfferNewest(), OfferOldest(),

@@ -26,6 +26,25 @@ func HopWork() bench.Case {
 	return c
 }
 
+// HopWatched is row P1 watch: what it costs that a run looks for deadlocks.
+func HopWatched() bench.Case {
+	run := func(every time.Duration) func(n int) bench.Trial {
+		return func(n int) bench.Trial {
+			var t total
+			p := hopPipeline(n, addOne, t.push).OnDeadlock(flow.DeadlockConfig{Interval: every})
+			return bench.Trial{
+				Run:    func() error { return p.Run(context.Background()) },
+				Verify: func() error { return t.verify(int64(n), sumTo(int64(n))+3*int64(n), true) },
+			}
+		}
+	}
+	return bench.Case{
+		Row: "P1 watch", Figures: bench.PerNoisyItem(1.03), Items: 3_000_000,
+		What: "P1, looked at for deadlocks every 10 ms", Against: "the same, not looked at",
+		Weir: run(10 * time.Millisecond), Baseline: run(-1),
+	}
+}
+
 func hop(work time.Duration) bench.Case {
 	return bench.Case{
 		Against: "a goroutine for each stage, channels of 1,024",

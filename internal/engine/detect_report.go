@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir/internal/queue"
+	"github.com/weir-go/weir/internal/waitgraph"
+)
+
+// Deadlock is a set of workers that wait for each other for ever.
+type Deadlock struct {
+	Age      time.Duration // of the run
+	Hops     []Hop         // each waits for the next one, the last for the first
+	Smallest string        // of the edges that are full, the one with the least capacity; "" where none is
+	Behind   []string      // stages that wait for those in Hops
+	Waiting  int           // items in edges
+
+	run      *Run
+	smallest Edge
+	first    int // the worker of the first hop
+}
+
+// Hop is one of the workers of a [Deadlock].
+type Hop struct {
+	Stage    string
+	For      waitgraph.Kind
+	Edge     string // where it waits; "" for its turn among the workers of its stage
+	Length   int
+	Capacity int
+	OnFull   queue.Policy
+	Waited   time.Duration
+	Holds    int // items that it gathers, and has too few of
+
+	edge Edge
+}
+
+// Waits says what it waits for.
+func (h *Hop) Waits() string {
+	switch h.For {
+	case waitgraph.Room:
+		return "to write"
+	case waitgraph.Items:
+		return "to read"
+	case waitgraph.Tasks, waitgraph.Moves:
+	}
+	return "for its turn"
+}
+
+// describe says who waits for whom in a knot.
+func (m *monitor) describe(k *waitgraph.Knot, now int64) *Deadlock {
+	d := &Deadlock{Age: m.run.Elapsed(), Waiting: m.survey.waiting, run: m.run, first: k.Cycle[0]}
+	for i, task := range k.Cycle {
+		d.Hops = append(d.Hops, m.hop(task, k.Cycle[(i+1)%len(k.Cycle)], now))
+	}
+	if k.Smallest >= 0 {
+		d.smallest = m.run.Edges[k.Smallest]
+		d.Smallest = d.smallest.Info().Name
+	}
+	for _, task := range slices.Concat(k.Tasks, k.Behind) {
+		name := m.hop(task, -1, now).Stage
+		inCycle := slices.ContainsFunc(d.Hops, func(h Hop) bool { return h.Stage == name })
+		if !inCycle && !slices.Contains(d.Behind, name) {
+			d.Behind = append(d.Behind, name)
+		}
+	}
+	return d
+}
+
+// hop describes a worker that waits for another one, -1 for any.
+func (m *monitor) hop(task, next int, now int64) Hop {
+	t, wait, w := &m.survey.graph.Tasks[task], &m.survey.waits[task], m.run.Workers[task]
+	h := Hop{For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds}
+	if t.Kind != waitgraph.Tasks {
+		id := t.On[0]
+		for _, on := range t.On {
+			if slices.Contains(m.survey.graph.Edges[on].Producers, next) {
+				id = on
+			}
+		}
+		e := &m.survey.graph.Edges[id]
+		h.edge = m.run.Edges[id]
+		info := h.edge.Info()
+		h.Edge, h.Length, h.Capacity, h.OnFull = info.Name, e.Length, e.Capacity, info.OnFull
+	}
+	h.Stage = m.stageAt(w, &h)
+	return h
+}
+
+// stageAt names the stage of a worker that waits: the one behind the edge where it waits for an item, and the last one in front of
+// where it waits for room. A worker without a stage has the name of the edge that it feeds.
+func (m *monitor) stageAt(w *Worker, h *Hop) string {
+	if h.For == waitgraph.Items {
+		if name := h.edge.stageOf(w); name != "" {
+			return name
+		}
+	}
+	if len(w.stages) > 0 {
+		return w.last()
+	}
+	if edges := w.feeds(); len(edges) > 0 {
+		return edges[0].Info().Name
+	}
+	return w.last()
+}
+
+// stageOf implements [Edge].
+func (l *Link[T]) stageOf(w *Worker) string {
+	for _, st := range l.to {
+		if slices.Contains(st.Workers, w) {
+			return st.Name
+		}
+	}
+	return ""
+}
+
+// stageOf implements [Edge].
+func (r *grouping[K, T, U]) stageOf(*Worker) string { return r.Stage.Name }
+
+// consumers implements [Edge].
+func (l *Link[T]) consumers() []*Worker { return l.readers }
+
+// consumers implements [Edge].
+func (r *grouping[K, T, U]) consumers() []*Worker { return nil }
