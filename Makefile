@@ -5,11 +5,15 @@
 GO_TOOLCHAIN     := go1.27.3
 GOLANGCI_VERSION := v2.15.0
 GOFUMPT_VERSION  := v0.12.0
+VULN_VERSION     := v1.9.0
 
-# Knobs: make demo ARGS="-json", make test TESTFLAGS="-run Batch -v", make fuzz FUZZTIME=1m. ETL_QUICK is the small run of `make examples`.
+# Knobs: make demo ARGS="-json", make test TESTFLAGS="-run Batch -v", make fuzz FUZZTIME=1m, make soak SOAK=30m. ETL_QUICK is the small run of `make examples`.
 ARGS      ?=
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
+SOAK      ?= 30s
+POINTS    ?= 10000
+SCHEDULES ?= 2000
 ETL_QUICK ?= -json -src "$$($(GO) env GOROOT)/src/net"
 GO        ?= go
 
@@ -19,7 +23,7 @@ PACKAGES := ./... ./examples/... ./benchmarks/...
 
 # The packages that promise to need nothing but the standard library and backoff, and what the adapter for JetStream may need beside
 # them: the client, and what that needs. No server, no metrics.
-CORE        := ./stage ./flow ./flow/checkpoint ./flow/sizing ./broker ./broker/memory ./broker/brokertest
+CORE        := ./stage ./flow ./flow/admission ./flow/checkpoint ./flow/sizing ./broker ./broker/memory ./broker/brokertest
 NATS_CLIENT := github\.com/nats-io/(nats\.go|nkeys|nuid)|github\.com/klauspost/compress|golang\.org/x/(crypto|sys)
 
 # The code needs Go 1.27. An older go command is told to fetch the pinned toolchain, also where its own
@@ -42,7 +46,7 @@ RACE = $(GO) version >&2 || exit 1; \
 	'*** The tests run WITHOUT -race and can miss data races.' '' >&2; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race-long cover fuzz mutants bench experiments check fmt fmt-check vet lint imports examples tidy tools
+.PHONY: help demo test race-long cover fuzz soak mutants bench experiments check fmt fmt-check vet lint imports vuln examples tidy tools
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -63,6 +67,11 @@ cover: ## write coverage.out and coverage.html for the root module, print the to
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@GO='$(GO)' .ci/fuzz $(FUZZTIME)
+
+soak: ## run random graphs for SOAK (30s), then POINTS (10000) random cancellations and SCHEDULES (2000) of faults
+	@$(RACE); $(GO) test $$race ./flow -run '^(TestSoak|TestMemoryIsFlatForAnyNumberOfKeys)$$' -count=1 -v -timeout 0 -soak $(SOAK)
+	@$(GO) test ./flow -run '^TestCancelPoints$$' -count=1 -v -timeout 0 -cancelpoints $(POINTS)
+	@$(GO) test ./broker -run '^TestFaultSchedules$$' -count=1 -v -timeout 0 -faultschedules $(SCHEDULES)
 
 mutants: ## break the engine on purpose and see that the tests find it
 	@.ci/mutants
@@ -92,10 +101,14 @@ imports: ## check that the packages stay free of modules that they need not
 	@GO='$(GO)' .ci/imports $(CORE)
 	@GO='$(GO)' ALSO='$(NATS_CLIENT)' .ci/imports ./broker/jetstream
 
+vuln: ## look for known vulnerabilities, where the database can be reached
+	@GO='$(GO)' .ci/vuln $(VULN_VERSION)
+
 examples: ## run the quick examples for real
 	@printf "1\n2\nthree\n4\n" | $(GO) run ./examples/quickstart
 	@$(GO) run ./examples/graph
 	@$(GO) run ./examples/enrich
+	@$(GO) run ./examples/crawler
 	@$(GO) run ./examples/deadletter "$${TMPDIR:-/tmp}/rejected.jsonl"
 	@$(GO) run ./examples/ticker
 	@$(GO) run ./examples/mergelogs examples/mergelogs/testdata/web.log examples/mergelogs/testdata/db.log

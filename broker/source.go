@@ -240,14 +240,16 @@ func (s *Source[T]) Settle(token uint64, o stage.Outcome) {
 	if !ok {
 		return
 	}
+	refused := delayOf(o.Err)
 	switch {
 	case o.Kind == stage.Done:
 		s.counts.done.Add(1)
 	case o.Kind == stage.Terminated:
 		s.counts.terminated.Add(1)
-	case o.GivenBack:
+	case o.GivenBack, refused > 0: // what was refused has not been started, and is not to blame either
 		s.counts.givenBack.Add(1)
 		s.back.add(d.ID)
+		o.Delay = cmp.Or(o.Delay, refused)
 		if o.Delay == 0 && errors.Is(o.Err, flow.ErrDropped) {
 			o.Delay = s.delay(d.Attempt) // there was no room: not at once again
 		}
@@ -260,6 +262,18 @@ func (s *Source[T]) Settle(token uint64, o stage.Outcome) {
 		o.Delay = cmp.Or(o.Delay, s.delay(d.Attempt))
 	}
 	s.fetcher.Settle(d.Token, o)
+}
+
+// delayOf returns how long a message is to stay away whose work was refused, 0 if it was not: an error that has a method Delay, such as
+// an *admission.Refusal, says so.
+func delayOf(err error) time.Duration {
+	if r, ok := errors.AsType[interface {
+		error
+		Delay() time.Duration
+	}](err); ok {
+		return max(r.Delay(), 0)
+	}
+	return 0
 }
 
 // failedStage is the name of the stage that an item failed in.
