@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weir-go/weir/flow"
 	"github.com/weir-go/weir/stage"
 	"github.com/weir-go/weir/stage/stagetest"
 )
@@ -54,6 +57,72 @@ func TestTally(t *testing.T) {
 		c = new(tally)
 		return c
 	})
+}
+
+// steps is a stage of one's own: how far each value is from the one before it.
+type steps struct{}
+
+func (steps) Run(ctx context.Context, in *stage.In[int], out *stage.Out[int]) error {
+	last := 0
+	for it, err := range in.All(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := out.Emit(ctx, it.With(it.Value-last)); err != nil {
+			return err
+		}
+		last = it.Value
+	}
+	return nil
+}
+
+func TestSteps(t *testing.T) {
+	stagetest.TestStage(t, stagetest.StageOptions[int, int]{
+		Item: func(i int) int { return i * i },
+		Want: func(in []int) (out []int) {
+			for i := range in {
+				out = append(out, max(2*i-1, 0))
+			}
+			return out
+		},
+		Holds: 1, Bubble: true,
+	}, func(*testing.T, stagetest.Work) stage.Stage[int, int] { return steps{} })
+}
+
+// directory looks names up, and names is an operator of one's own, for Flow.Apply.
+type directory func(ctx context.Context, id int) (string, error)
+
+func (d directory) names(f flow.Flow[int]) flow.Flow[string] { return f.Parallel(4, d) }
+
+func TestNames(t *testing.T) {
+	stagetest.TestOperator(t, stagetest.StageOptions[int, string]{
+		Item: func(i int) int { return i },
+		Want: func(in []int) (out []string) {
+			for _, id := range in {
+				out = append(out, strconv.Itoa(id))
+			}
+			return out
+		},
+		Workers: 4, Holds: 16, Bubble: true,
+	}, func(_ *testing.T, f flow.Flow[int], work stagetest.Work) flow.Flow[string] {
+		return f.Apply(directory(func(ctx context.Context, id int) (string, error) { return strconv.Itoa(id), work(ctx) }).names)
+	})
+}
+
+// lines is an edge with settings of one's own: a hundred lines, and no more than a megabyte.
+func lines() flow.Edge[string] {
+	return flow.Edge[string]{
+		Capacity: 100, OnFull: flow.DropOldest,
+		MaxWeight: 1 << 20, Weight: func(s string) int64 { return int64(len(s)) },
+	}
+}
+
+func TestLines(t *testing.T) {
+	stagetest.TestEdge(t, stagetest.EdgeOptions[string]{
+		Item:   strconv.Itoa,
+		Heavy:  func() string { return strings.Repeat("x", 2<<20) },
+		Bubble: true,
+	}, func(*testing.T) flow.Edge[string] { return lines() })
 }
 
 // speller is a publisher of one's own, which has its values at hand: the letters of a word.
@@ -144,6 +213,38 @@ func ExampleTestSink() {
 			c = new(tally)
 			return c
 		})
+	}
+	// Output:
+}
+
+func ExampleTestStage() {
+	_ = func(t *testing.T) {
+		stagetest.TestStage(t, stagetest.StageOptions[int, int]{
+			Item:  func(i int) int { return i + 1 },
+			Want:  func(in []int) []int { return slices.Repeat([]int{1}, len(in)) },
+			Holds: 1, Bubble: true,
+		}, func(*testing.T, stagetest.Work) stage.Stage[int, int] { return steps{} })
+	}
+	// Output:
+}
+
+func ExampleTestOperator() {
+	_ = func(t *testing.T) {
+		stagetest.TestOperator(t, stagetest.StageOptions[int, int]{
+			Item:  func(i int) int { return i },
+			Want:  func(in []int) []int { return in },
+			Holds: 1, Bubble: true,
+		}, func(_ *testing.T, f flow.Flow[int], work stagetest.Work) flow.Flow[int] {
+			return f.TryMap(func(ctx context.Context, v int) (int, error) { return v, work(ctx) })
+		})
+	}
+	// Output:
+}
+
+func ExampleTestEdge() {
+	_ = func(t *testing.T) {
+		stagetest.TestEdge(t, stagetest.EdgeOptions[string]{Item: strconv.Itoa, Bubble: true},
+			func(*testing.T) flow.Edge[string] { return lines() })
 	}
 	// Output:
 }

@@ -442,19 +442,24 @@ func (p *press) opens(o PublisherOptions[int]) (PublisherOptions[int], func(*tes
 	return o, func(*testing.T) stage.Publisher[int] { return fresh(p.values, false) }
 }
 
+// checks are those of the kit for the twin.
+func (tw publisherTwin) checks() []check {
+	p := cmp.Or(tw.press, new(press))
+	if p.alter = tw.alter; p.values == nil {
+		p.values = numbers
+	}
+	opts, open := p.opens(tw.opts)
+	opts.Bubble = true
+	return newPublisherKit(opts, open).checks()
+}
+
 // Each twin is caught, and each check catches one.
 func TestPublisherTwinsAreCaught(t *testing.T) {
 	catches := make(map[string]bool)
 	for _, twin := range publisherTwins {
 		t.Run(twin.rule+" "+twin.breaks, func(t *testing.T) {
-			p := cmp.Or(twin.press, new(press))
-			if p.alter = twin.alter; p.values == nil {
-				p.values = numbers
-			}
-			opts, open := p.opens(twin.opts)
-			opts.Bubble = true
 			var errs []error
-			for _, c := range newPublisherKit(opts, open).checks() {
+			for _, c := range twin.checks() {
 				found := findingsOf(t, []check{c}, cmp.Or(twin.in, twin.rule))
 				found = slices.DeleteFunc(found, func(err error) bool { return !strings.Contains(err.Error(), rules[twin.rule]) })
 				errs = append(errs, found...)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// rules are the sentences of the contracts in package stage, word by word; a test compares them.
+// rules are the sentences of the contracts in package stage, and of this package's documentation, word by word; a test compares them.
 var rules = map[string]string{
 	"P1": "0 <= n <= len(dst), and nothing is written past len(dst).",
 	"P2": "dst[:n] holds the next values in order; what is behind them has no meaning.",
@@ -42,6 +42,25 @@ var rules = map[string]string{
 	"U6": "After Cancel both do nothing, at most what was still asked for is delivered, and the publisher forgets the Subscriber.",
 	"U7": "Where Deliver takes fewer values than it is given, the publisher stops, as after a Cancel. The others are still its own.",
 
+	"15": "What goes in comes out as it should: no value is lost, repeated or made up, at odd numbers and with pauses.",
+	"16": "A message settles once: when all that was made of it has left, or at once where nothing is made of it. In a run without a " +
+		"fault none fails.",
+	"17": "The order that was declared holds, however long each call takes.",
+	"18": "An error, a panic, a nil panic and a Goexit in user code are errors of the stage and stop the run. The message fails; what " +
+		"else was inside is not done.",
+	"19": "While nobody takes its results a part holds no more than it says.",
+	"20": "A stop gets through within 100 ms, whether the part waits for input, for output or in user code. What is inside is given back.",
+	"21": "What a part holds back is handed on at once when its input ends or is drained, and is not done when the run fails.",
+	"22": "Hours without a value, and hours in which nobody takes a result, change nothing.",
+	"23": "When downstream wants no more the part ends at once, without an error, and what is in front of it as well.",
+	"24": "As many calls of user code run at the same time as declared, and never one more.",
+
+	"28": "What an edge has taken over it hands out once, in the order that was declared, which is first in, first out for all items or " +
+		"for those of a key, however many write and read at the same time.",
+	"29": "Whatever is offered is delivered, dropped with a reason or refused, exactly one of these, and the counts say the same.",
+	"30": "An item heavier than MaxWeight is passed alone or refused. It waits neither for ever nor do others because of it.",
+
+	"left":   "Nothing of it runs on behind Close; where it has none, behind the end.",
 	"ctx":    "ctx is for the call of Subscribe, which may have to connect. The subscription outlives it.",
 	"second": "A publisher that serves one subscription only answers the second with an error.",
 }

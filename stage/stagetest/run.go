@@ -25,9 +25,17 @@ type check struct {
 func (c check) report(t *testing.T) {
 	t.Helper()
 	for _, err := range c.run(t) {
+		if l, ok := errors.AsType[lacking](err); ok {
+			t.Skip(l)
+		}
 		t.Error(err)
 	}
 }
+
+// lacking is what a check returns that needs more than the part has.
+type lacking string
+
+func (l lacking) Error() string { return "needs " + string(l) }
 
 // runChecks makes a subtest of each check.
 func runChecks(t *testing.T, checks []check, bubble bool, skip map[string]string) {
@@ -120,6 +128,24 @@ func await(done <-chan outcome) outcome {
 		return o
 	case <-time.After(patience):
 		return outcome{hung: true, took: patience}
+	}
+}
+
+// ending is how long a run may take to its end.
+func ending(bubble bool) time.Duration {
+	if bubble {
+		return 10 * time.Minute
+	}
+	return patience
+}
+
+// within reports whether done is closed within limit.
+func within(limit time.Duration, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
 	}
 }
 

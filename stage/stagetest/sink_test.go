@@ -209,21 +209,25 @@ func refuses(indices ...int) func(*testing.T) stage.Sink[int] {
 	}
 }
 
+// checks are those of the kit for the twin.
+func (tw sinkTwin) checks() []check {
+	var s *shelf
+	tw.opts.Items, tw.opts.Bubble = numbers, true
+	tw.opts.Taken = func() []int { return s.taken }
+	return newSinkKit(tw.opts, func(*testing.T) stage.Sink[int] {
+		s = &shelf{}
+		a := altered{shelf: s, push: s.Push}
+		if tw.alter != nil {
+			a.push, a.close = tw.alter(s)
+		}
+		return a
+	}).checks()
+}
+
 func TestSinkTwinsAreCaught(t *testing.T) {
 	for _, twin := range sinkTwins {
 		t.Run(twin.rule+" "+twin.breaks, func(t *testing.T) {
-			var s *shelf
-			twin.opts.Items, twin.opts.Bubble = numbers, true
-			twin.opts.Taken = func() []int { return s.taken }
-			kit := newSinkKit(twin.opts, func(*testing.T) stage.Sink[int] {
-				s = &shelf{}
-				a := altered{shelf: s, push: s.Push}
-				if twin.alter != nil {
-					a.push, a.close = twin.alter(s)
-				}
-				return a
-			})
-			wantFinding(t, findingsOf(t, kit.checks(), twin.rule), twin.rule)
+			wantFinding(t, findingsOf(t, twin.checks(), twin.rule), twin.rule)
 		})
 	}
 }

@@ -93,6 +93,7 @@ func (k *sourceKit[T]) checks() []check {
 		{rule: "P8", name: "dst is not kept", run: on((*sourceKit[T]).retention)},
 		{rule: "P9", name: "one caller after another", run: on((*sourceKit[T]).callers)},
 		{rule: "P10", name: "close", run: on((*sourceKit[T]).closing)},
+		{rule: "left", name: "nothing left over", run: on((*sourceKit[T]).leftovers), lacks: lacks(!k.Bubble, "Bubble")},
 		{rule: "P11", name: "prefetch", run: on((*sourceKit[T]).prefetch), lacks: lacks(k.Outside == nil, "Outside")},
 		{rule: "P12", name: "panic", run: on((*sourceKit[T]).panicking), lacks: lacks(k.Panics == nil, "Panics")},
 		{rule: "demand", name: "waits for the first value only", run: on((*sourceKit[T]).trickling), lacks: lacks(k.Trickle == nil, "Trickle")},

@@ -2,6 +2,9 @@ package stagetest
 
 import (
 	"context"
+	"runtime"
+	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-go/weir/stage"
@@ -167,6 +170,30 @@ func (k *sourceKit[T]) closing() []error {
 		}
 	}
 	return f.errs
+}
+
+// leftovers counts goroutines. A source that has been read to its end and closed has none.
+func (k *sourceKit[T]) leftovers() []error {
+	f := &findings{rule: "left"}
+	before := inThisBubble()
+	r := &reading[T]{sourceKit: k, findings: f, src: k.open(k.t)}
+	r.all(k.t.Context(), 3)
+	_ = closeTwice(r.src)
+	time.Sleep(prompt(k.Bubble))
+	synctest.Wait()
+	if left := inThisBubble() - before; left > 0 {
+		f.addf("%d goroutines run on %v after Close", left, prompt(k.Bubble))
+	}
+	return f.errs
+}
+
+// inThisBubble returns how many goroutines the caller's bubble has. A dump of all of them begins with the caller.
+func inThisBubble() int {
+	buf := make([]byte, 1<<20)
+	dump := string(buf[:runtime.Stack(buf, true)])
+	_, id, _ := strings.Cut(dump, "synctest bubble ")
+	id, _, _ = strings.Cut(id, "]")
+	return strings.Count(dump, "synctest bubble "+id+"]")
 }
 
 func (k *sourceKit[T]) prefetch() []error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +54,18 @@ type sourceTwin struct {
 	open         func(*testing.T) stage.Source[int]
 }
 
+// between breaks the Pull of a source for demands in a range, which only the checks of one rule ask for.
+func between(from, to int, broken func(m *model, ctx context.Context, dst []int) (int, error)) func(*testing.T) stage.Source[int] {
+	return changed(func(m *model) func(context.Context, []int) (int, error) {
+		return func(ctx context.Context, dst []int) (int, error) {
+			if len(dst) < from || len(dst) > to {
+				return m.Pull(ctx, dst)
+			}
+			return broken(m, ctx, dst)
+		}
+	})
+}
+
 var sourceTwins = []sourceTwin{
 	{rule: "P1", breaks: "writes past dst", open: changed(func(m *model) func(context.Context, []int) (int, error) {
 		return func(ctx context.Context, dst []int) (int, error) {
@@ -76,6 +89,13 @@ var sourceTwins = []sourceTwin{
 			return n, err
 		}
 	})},
+	{rule: "P2", breaks: "swaps values of large chunks", open: between(1000, 2000, func(m *model, ctx context.Context, dst []int) (int, error) {
+		n, err := m.Pull(ctx, dst)
+		if n > 1 {
+			dst[0], dst[1] = dst[1], dst[0]
+		}
+		return n, err
+	})},
 	{rule: "P2", breaks: "ends early", open: changed(func(m *model) func(context.Context, []int) (int, error) {
 		m.rest = numbers[:5]
 		return m.Pull
@@ -94,6 +114,16 @@ var sourceTwins = []sourceTwin{
 				}
 				return 0, m.err
 			}
+		}),
+	},
+	{
+		rule: "P3", breaks: "drops a chunk of 8 to 100 that is the last", opts: SourceOptions[int]{Err: errBoom},
+		open: between(8, 100, func(m *model, ctx context.Context, dst []int) (int, error) {
+			m.err = errBoom
+			if n, err := m.Pull(ctx, dst); len(m.rest) > 0 {
+				return n, err
+			}
+			return 0, m.err
 		}),
 	},
 	{
@@ -140,6 +170,15 @@ var sourceTwins = []sourceTwin{
 			return m.Pull(ctx, dst[:min(len(dst), 1)])
 		}
 	})},
+	{rule: "P5", breaks: "returns nothing now and then", open: changed(func(m *model) func(context.Context, []int) (int, error) {
+		calls := 0
+		return func(ctx context.Context, dst []int) (int, error) {
+			if calls++; calls%2 == 0 && calls < 10 && ctx.Err() == nil && len(m.rest) > 0 {
+				return 0, nil
+			}
+			return m.Pull(ctx, dst)
+		}
+	})},
 	{rule: "P6", breaks: "consumes for an empty dst", open: changed(func(m *model) func(context.Context, []int) (int, error) {
 		return func(ctx context.Context, dst []int) (int, error) {
 			if len(dst) == 0 && len(m.rest) > 0 {
@@ -175,6 +214,14 @@ var sourceTwins = []sourceTwin{
 				err = stage.ErrEnd
 			}
 			return n, err
+		}
+	})},
+	{rule: "P7", breaks: "takes a deadline that is over for the end", open: changed(func(m *model) func(context.Context, []int) (int, error) {
+		return func(ctx context.Context, dst []int) (int, error) {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return 0, stage.ErrEnd
+			}
+			return m.Pull(ctx, dst)
 		}
 	})},
 	{rule: "P7", breaks: "returns the context's error, not its cause", open: changed(func(m *model) func(context.Context, []int) (int, error) {
@@ -231,6 +278,14 @@ var sourceTwins = []sourceTwin{
 		return &closer{model: newModel(), errs: []error{errBoom, nil}}
 	}},
 	{rule: "P10", breaks: "panics in Close", open: func(*testing.T) stage.Source[int] { return &closer{model: newModel()} }},
+	{rule: "left", breaks: "leaves a goroutine for a minute", open: func(t *testing.T) stage.Source[int] {
+		t.Helper()
+		var left sync.WaitGroup
+		left.Go(func() { time.Sleep(time.Minute) })
+		t.Cleanup(left.Wait)
+		return newModel()
+	}},
+	oneAhead(),
 	{rule: "P12", breaks: "ends after a panic", open: open, opts: SourceOptions[int]{Panics: panics(stage.ErrEnd)}},
 	{rule: "P12", breaks: "goes on after a panic", open: open, opts: SourceOptions[int]{Panics: panics(nil)}},
 	{rule: "P12", breaks: "swallows the panic", open: open, opts: SourceOptions[int]{Panics: open}},
@@ -304,12 +359,36 @@ func wantFinding(t *testing.T, errs []error, rule string) {
 	}
 }
 
+// checks are those of the kit for the twin.
+func (tw sourceTwin) checks() []check {
+	tw.opts.Want, tw.opts.Bubble = numbers, true
+	return newSourceKit(tw.opts, tw.open).checks()
+}
+
 func TestSourceTwinsAreCaught(t *testing.T) {
 	for _, twin := range sourceTwins {
 		t.Run(twin.rule+" "+twin.breaks, func(t *testing.T) {
-			twin.opts.Want, twin.opts.Bubble = numbers, true
-			wantFinding(t, findingsOf(t, newSourceKit(twin.opts, twin.open).checks(), twin.rule), twin.rule)
+			wantFinding(t, findingsOf(t, twin.checks(), twin.rule), twin.rule)
 		})
+	}
+}
+
+// oneAhead is a source that reads one value more from the outside than it hands out.
+func oneAhead() sourceTwin {
+	read := 0
+	return sourceTwin{
+		rule: "P11", breaks: "reads one value ahead", opts: SourceOptions[int]{Outside: func() int { return read }},
+		open: func(*testing.T) stage.Source[int] {
+			m := newModel()
+			read = 0
+			return stage.SourceFunc(func(ctx context.Context, dst []int) (int, error) {
+				n, err := m.Pull(ctx, dst)
+				if n > 0 {
+					read = len(numbers) - len(m.rest) + 1
+				}
+				return n, err
+			})
+		},
 	}
 }
 
