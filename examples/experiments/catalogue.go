@@ -38,6 +38,10 @@ func experiments() []experiment {
 		{"N4", "the same without a bound, outside the engine, for an hour", endless},
 		{"N5", "20 % more than can be done for a minute, even arrivals", minute},
 		{"N6", "10 % more for 100 s, then 10 % less: how long until it is over", recovery},
+		{"N7", "clients that give up after a second and come again at once", storm},
+		{"N8", "twice what can be done, and an answer is worth nothing after 500 ms: what is left of the capacity", useful},
+		{"N9", "overload, and a scale-out that takes two minutes", scaling},
+		{"N10", "a balancer that tries refusals elsewhere", balanced},
 	}
 }
 

@@ -27,7 +27,8 @@ type queue struct {
 	items   int           // arrivals, or
 	length  time.Duration // how long they go on
 
-	ended func(j job, now time.Time) // sees every finished job; may be nil
+	door  door                       // who decides about a job; nil: the edge
+	ended func(j job, now time.Time) // sees every finished job, one at a time; may be nil
 	came  func(j job, err error)     // sees what became of every offer; may be nil
 }
 
@@ -48,10 +49,7 @@ func (q queue) run() (f *figures, err error) {
 	work := func(_ context.Context, j job) (job, error) {
 		waited := time.Since(j.at)
 		time.Sleep(j.service)
-		f.finish(j, waited, time.Now())
-		if q.ended != nil {
-			q.ended(j, time.Now())
-		}
+		f.finish(j, waited, time.Now(), q.ended)
 		return j, nil
 	}
 	r, err := in.Flow().Parallel(q.workers, work, flow.Unordered).To(stage.Discard[job]()).Start(context.Background())
@@ -66,26 +64,36 @@ func (q queue) run() (f *figures, err error) {
 			break
 		}
 		j := job{at: time.Now(), service: q.service()}
-		f.enter(j.at)
-		_, err := in.Offer(context.Background(), j)
+		err := q.offer(in, j, f.enter(j.at))
 		if err != nil {
 			f.refuse(j.at)
 		}
 		if q.came != nil {
 			q.came(j, err)
 		}
-		if _, full := errors.AsType[*flow.FullError](err); err != nil && !full && !errors.Is(err, flow.ErrDropped) {
+		if errors.Is(err, flow.ErrClosed) {
 			return nil, errors.Join(err, r.Wait())
 		}
 	}
 	return f, r.Drain(context.Background())
 }
 
-func (f *figures) enter(now time.Time) {
+// offer offers a job; inside is how many wait or are in service.
+func (q queue) offer(in *flow.Inlet[job], j job, inside int) error {
+	if q.door != nil {
+		return q.door(context.Background(), in, j, inside)
+	}
+	_, err := in.Offer(context.Background(), j)
+	return err
+}
+
+// enter counts a job and returns how many were there before.
+func (f *figures) enter(now time.Time) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.offered++
 	f.inside.add(1, now)
+	return f.inside.n - 1
 }
 
 func (f *figures) refuse(now time.Time) {
@@ -95,13 +103,16 @@ func (f *figures) refuse(now time.Time) {
 	f.inside.add(-1, now)
 }
 
-func (f *figures) finish(j job, waited time.Duration, now time.Time) {
+func (f *figures) finish(j job, waited time.Duration, now time.Time, ended func(job, time.Time)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.done++
 	f.longest = max(f.longest, waited)
 	f.stays.add(now.Sub(j.at).Seconds())
 	f.inside.add(-1, now)
+	if ended != nil {
+		ended(j, now)
+	}
 }
 
 // level is a number that goes up and down, and its mean over time.
