@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -188,5 +189,14 @@ func connAdvice(nc *nats.Conn) findings {
 		text := "up to %d bytes published while it is down are stored later, when nobody expects it; -1 fails them at once"
 		fs.add(advice, "connection", "ReconnectBufSize", fmt.Sprintf(text, o.ReconnectBufSize))
 	}
+	if _, err := nc.TLSConnectionState(); err != nil && leavesTheMachine(nc.ConnectedAddr()) {
+		fs.add(advice, "connection", "TLS", "passwords and messages cross the network in clear text")
+	}
 	return fs
+}
+
+// leavesTheMachine says whether addr, as host:port, is that of another machine, as far as an address tells.
+func leavesTheMachine(addr string) bool {
+	to, err := netip.ParseAddrPort(addr)
+	return err == nil && !to.Addr().Unmap().IsLoopback()
 }

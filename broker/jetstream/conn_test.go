@@ -142,3 +142,15 @@ func TestConnAdvice(t *testing.T) {
 		}
 	}
 }
+
+func TestClearTextIsAdvisedAgainstBeyondTheMachine(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"10.1.2.3:4222": true, "[2001:db8::1]:4222": true, "192.168.0.1:4222": true,
+		"127.0.0.1:4222": false, "127.8.8.8:1": false, "[::1]:4222": false, "[::ffff:127.0.0.1]:4222": false,
+		"": false, "pipe": false, // inside the process
+	} {
+		if got := leavesTheMachine(addr); got != want {
+			t.Errorf("leavesTheMachine(%q) = %t, want %t", addr, got, want)
+		}
+	}
+}
