@@ -50,7 +50,9 @@ func standsStill(t *testing.T, p flow.Pipeline) (still bool) {
 		default:
 			stopped(t, r)
 			t.Error("it stands still, and the run does not know")
-			_ = <-done // that it was stopped
+			if err := <-done; err == nil {
+				t.Error("a run that was stopped has ended well")
+			}
 		}
 	})
 	return still

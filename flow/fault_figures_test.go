@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -137,7 +138,7 @@ func TestF24TheSeventhOfNinePartsDoesNotOpen(t *testing.T) {
 	down, stuck := errors.New("connection refused"), errors.New("can't be closed")
 	part := func(i int) *closesBadly {
 		c := &closesBadly{}
-		c.name, c.log = fmt.Sprint(i), &log
+		c.name, c.log = strconv.Itoa(i), &log
 		switch i {
 		case 7:
 			c.fails = down
