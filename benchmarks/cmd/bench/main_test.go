@@ -24,8 +24,8 @@ func TestRowsAreChosenByName(t *testing.T) {
 		want   string
 		memory bool
 	}{
-		{"P1", "P1", false},
-		{"P2b,P1", "P2b P1", false},
+		{"P1", "P1 P1 watch", false},
+		{"P2b,P1", "P2b P1 P1 watch", false},
 		{"P3", "P3 unordered P3 ordered", false},
 		{"P3 ordered,P7", "P3 ordered", true},
 	} {
