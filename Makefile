@@ -69,8 +69,8 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@GO='$(GO)' .ci/fuzz $(FUZZTIME)
 
 soak: ## run random graphs for SOAK (30s), then POINTS (10000) random cancellations and SCHEDULES (2000) of faults
-	@$(RACE); $(GO) test $$race ./flow -run '^(TestSoak|TestMemoryIsFlatForAnyNumberOfKeys)$$' -count=1 -v -timeout 0 -soak $(SOAK)
-	@$(GO) test ./flow -run '^TestCancelPoints$$' -count=1 -v -timeout 0 -cancelpoints $(POINTS)
+	@$(RACE); $(GO) test $$race ./flow -run '^TestSoak$$' -count=1 -v -timeout 0 -soak $(SOAK)
+	@$(GO) test ./flow -run '^(TestCancelPoints|TestMemoryIsFlatForAnyNumberOfKeys)$$' -count=1 -v -timeout 0 -cancelpoints $(POINTS) -soak $(SOAK)
 	@$(GO) test ./broker -run '^TestFaultSchedules$$' -count=1 -v -timeout 0 -faultschedules $(SCHEDULES)
 
 mutants: ## break the engine on purpose and see that the tests find it

@@ -61,6 +61,8 @@ type Source[T any] struct {
 
 	buf     []Delivery
 	flying  inflight
+	limit   int         // how many of these there may be; 0 is no limit. Known when it is open
+	handing atomic.Bool // some of them have not been returned yet
 	back    returns
 	letters *letters
 	counts  sourceCounts
@@ -131,11 +133,18 @@ func (s *Source[T]) InFlight() int {
 	return s.fetcher.Limits().InFlight
 }
 
+// Exhausted implements [stage.Exhauster]. Messages that wait to be delivered again, or to become dead letters, are not in the pipeline
+// any more, so they count as if they made room.
+func (s *Source[T]) Exhausted() bool {
+	return s.limit > 0 && s.flying.size() >= s.limit && !s.handing.Load()
+}
+
 // Open implements [stage.Opener]: it opens the fetcher, and what keeps dead letters.
 func (s *Source[T]) Open(ctx context.Context) error {
 	if err := s.fetcher.Open(ctx); err != nil {
 		return err
 	}
+	s.limit = s.InFlight()
 	if s.letters == nil {
 		return nil
 	}
@@ -151,7 +160,9 @@ func (s *Source[T]) PullItems(ctx context.Context, dst []stage.Item[T]) (int, er
 		s.buf = make([]Delivery, len(dst))
 	}
 	for {
+		s.handing.Store(false)
 		n, err := s.fetcher.Fetch(ctx, s.buf[:len(dst)])
+		s.handing.Store(n > 0)
 		s.counts.received.Add(int64(n))
 		k := 0
 		for i := range s.buf[:n] {

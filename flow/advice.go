@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// Advice returns what is not wrong with the blueprint, but of no use: bounds that another bound in front of them always reaches first. It
-// has one line for each, with names, the line of the program, and what would do. With build errors there is none.
+// Advice returns what is not wrong with the blueprint, but of no use: bounds that another bound in front of them always reaches first,
+// and, for stages that say with [Expect] what load they are made for, workers that can't do it and edges from which an item would come too
+// late. It has one line for each, with names, the line of the program, and what would do. With build errors there is none.
 func (p Pipeline) Advice() []string {
 	if p.planned == nil {
 		p.planned = new(planned) // the zero Pipeline
@@ -14,7 +15,7 @@ func (p Pipeline) Advice() []string {
 	return p.planned.of(p.leaves).advice
 }
 
-// advise notes bounds that are never reached.
+// advise notes bounds that are never reached, and what does not fit the expected load.
 func (p *planner) advise() {
 	all, unsettled := supplies{gated: true}, supplies{}
 	for _, n := range p.order {
@@ -42,6 +43,7 @@ func (p *planner) advise() {
 		}
 		p.advice = append(p.advice, p.finding(n, text+": "+why))
 	}
+	p.expectations()
 }
 
 // gateOf returns the entry of the nearest loop with a gate around n.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/internal/engine"
 )
@@ -36,6 +37,10 @@ type node struct {
 	inFlight int // of a source: how many items it leaves unsettled; 0 is no limit
 	fills    int // how many items it waits for, however long that takes
 	traits       // what else decides whether its branches can stand still
+
+	places   int           // of an edge that the user wrote
+	within   time.Duration // its MaxWait
+	expected *expectation  // what Expect says; nil: nothing
 
 	callers [8]uintptr
 	depth   int

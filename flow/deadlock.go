@@ -41,7 +41,8 @@ type DeadlockConfig struct {
 }
 
 // OnDeadlock returns p with another reaction to stages that wait for each other for ever. It may be said once for pipelines that
-// are joined, of one of them or of the whole; fields out of range are build errors.
+// are joined, of one of them or of the whole. Of one that runs beside a chain, in a Tee or a With, it is a build error, and so are fields
+// out of range.
 func (p Pipeline) OnDeadlock(c DeadlockConfig) Pipeline {
 	w := &watch{DeadlockConfig: c}
 	if c.Grow < 0 || c.Grow > maxCapacity {
@@ -58,6 +59,12 @@ func (p Pipeline) OnDeadlock(c DeadlockConfig) Pipeline {
 type watch struct {
 	DeadlockConfig
 	bad []string
+}
+
+// runsBeside makes p part of whatever n becomes part of.
+func (n *node) runsBeside(p Pipeline) {
+	n.sides = p.leaves
+	n.check(p.watch == nil, "the pipeline beside it has an OnDeadlock: say it of the whole")
 }
 
 // joined returns that of pipelines which run together.

@@ -13,7 +13,7 @@ import (
 // that none of them will ever go on. Find it with errors.AsType[*flow.DeadlockError](err).
 type DeadlockError struct {
 	// Artificial says that one of them waits for room, so that a larger edge would let it go on. Otherwise all of them wait for
-	// items, and no capacity helps.
+	// items, or for some to settle, and no capacity helps.
 	Artificial bool
 	Age        time.Duration // of the run
 	Hops       []DeadlockHop
@@ -29,8 +29,8 @@ type DeadlockError struct {
 // DeadlockHop is one stage of a [DeadlockError].
 type DeadlockHop struct {
 	Stage    string
-	Waits    string // "to write", "to read", or "for its turn" among the goroutines of its stage
-	Edge     string // where it waits; "" for its turn
+	Waits    string // "to write", "to read", "for its turn" among the goroutines of its stage, or "for a settlement": a source at its limit
+	Edge     string // where it waits to write or to read
 	Length   int    // items in the edge
 	Capacity int
 	OnFull   Policy

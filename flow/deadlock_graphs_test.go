@@ -65,6 +65,12 @@ var knots = map[string]knot{
 			discard(tiny(b[1]).Concat(tiny(a[1]))),
 		)
 	}, []string{"forkA", "concat#11", "forkB", "concat#7"}, true},
+	"G12 a batch of more than its source leaves unsettled": {func() flow.Pipeline {
+		return batchedOrders(500, 0)
+	}, []string{"orders", "batch"}, false},
+	"G12 beside a healthy part": {func() flow.Pipeline {
+		return flow.Join(batchedOrders(101, 0), discard(ticker()))
+	}, []string{"orders", "batch"}, false},
 	"G21 a lossy branch into a zip": {func() flow.Pipeline {
 		a, b := fork()
 		return discard(pairs(tiny(a).Filter(seldom, flow.Name("filter")), tiny(b)))

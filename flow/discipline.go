@@ -56,10 +56,15 @@ func (d *discipline[T]) configure(cfg *queue.Config[T], failed func(error)) {
 	cfg.Cost = guard(cfg.Name, d.cost, -1, failed)
 	if d.text != nil {
 		cfg.KeyText = func(v T, metaKey string) (text string) {
-			returned := false
-			defer func() { unlessReturned(returned, recover(), cfg.Name, failed) }()
-			text = shortened(d.text(v, metaKey))
-			returned = true
+			ended := make(chan struct{})
+			go func() { // it may end its goroutine, and Stats is called by those who must not be ended
+				defer close(ended)
+				returned := false
+				defer func() { unlessReturned(returned, recover(), cfg.Name, failed) }()
+				text = shortened(d.text(v, metaKey))
+				returned = true
+			}()
+			<-ended
 			return text
 		}
 	}

@@ -38,7 +38,7 @@ func Reserved(n int) CriticalityOption { return reserved(n) }
 //	Errors:       Reserved below 0 or above a tenth of the capacity, Block with MaxWeight, and CoDel, which knows no
 //	              classes, are build errors. A panic in class stops the run.
 //	Concurrency:  class is called by the producers, perhaps at the same time, outside the edge's lock.
-//	Cost:         about 50 ns per item; no allocation (BenchmarkOrders in internal/queue).
+//	Cost:         a place and links for each item (BenchmarkOrders in internal/queue); no allocation.
 //
 // It creates no capacity. When what is Critical has to be shed the answer is more of it, and EdgeStats.CriticalShed says so.
 func ByCriticality[T any](class func(T) stage.Criticality, opts ...CriticalityOption) Discipline[T] {

@@ -16,8 +16,8 @@ import (
 //	Errors:       a nil cost, age <= 0 and other policies are build errors. A negative cost and a panic in cost stop the
 //	              run.
 //	Concurrency:  cost is called by the producers, perhaps at the same time, outside the edge's lock.
-//	Cost:         the logarithm of what waits: about 70 ns per item; no allocation (BenchmarkOrders in
-//	              internal/queue).
+//	Cost:         a call of cost, and the logarithm of what waits (BenchmarkOrders in internal/queue); no
+//	              allocation.
 //
 // It creates no capacity: the work that is refused is the price of that which is done.
 func ShedLargest[T any](cost func(T) int64, age time.Duration) Discipline[T] {

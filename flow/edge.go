@@ -215,8 +215,8 @@ func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[
 //	              build errors. A negative weight, and a panic in Weight, Deadline, Dropped or a function of the
 //	              Discipline, stop the run, and so does Reject.
 //	Claims:       travel along; that of a dropped item settles as SettleDropped says.
-//	Cost:         as for Buffer; MaxWait and Weight cost a comparison and a call per item, a Discipline about 50
-//	              to 80 ns (BenchmarkOrders in internal/queue).
+//	Cost:         as for Buffer; MaxWait and Weight cost a comparison and a call per item, a Discipline a place
+//	              and links for each item, and CoDel a comparison (rows P8 of the benchmarks).
 func (f Flow[T]) Edge(e Edge[T]) Flow[T] {
 	s := settings{name: e.Name, named: e.Name != ""}
 	return newEdge("edge", f, e, &s)
@@ -227,6 +227,7 @@ func newEdge[T any](op string, f Flow[T], e Edge[T], s *settings) Flow[T] {
 	n := newNode(op, s, up.about())
 	n.edge = true
 	n.count, n.loses, n.yields = e.Capacity, e.canDrop(), e.OnFull != Block
+	n.places, n.within = e.Capacity, e.MaxWait
 	n.lags = (e.OnFull == DropNewest || e.OnFull == DropOldest) && e.MaxWait == 0 && e.Deadline == nil
 	e.validate(n)
 	return Flow[T]{&edged[T]{node: n, up: up, spec: e}}

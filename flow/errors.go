@@ -24,7 +24,7 @@ var (
 	// ErrWouldDeadlock is what Put and Do of an Inlet return to a stage that gets what comes out of the inlet, instead of waiting for
 	// what this stage may have to do itself. Offer never waits.
 	ErrWouldDeadlock = errors.New("flow: it would wait for itself")
-	// ErrTooMany is what Collect returns beyond its limit.
+	// ErrTooMany is what Collect returns beyond its limit, and how an item fails of which Expand emits more than MaxResults.
 	ErrTooMany = errors.New("flow: more items than the limit")
 )
 

@@ -22,18 +22,24 @@ import (
 //	Errors:       as for TryMap. The wait of an emit ends with fn's context, and so counts for Timeout. OnError
 //	              decides about the value: with Skip, DeadLetter and Redeliver what fn emitted before it failed stays
 //	              emitted, and Retry calls fn again, so that it emits the same again. A *FullError of an edge with
-//	              Reject behind it is decided about, too. A nil fn and a Limit are build errors.
+//	              Reject behind it is decided about, too. There is no limit to how many results a value has, unless
+//	              [MaxResults] sets one. A nil fn and a Limit are build errors.
 //	Claims:       each result carries a share of its value's claim, and its metadata. The claim settles when fn has
 //	              returned and all shares are released. A value whose emit fails because the run ends is given back,
 //	              whatever fn makes of that.
 //	Cost:         one edge and one goroutine; an allocation for each call, none for a result.
-func (f Flow[T]) Expand[U any](fn func(ctx context.Context, v T, emit func(U) error) error, opts ...CallOption) Flow[U] {
-	s := callSettings(opts)
+func (f Flow[T]) Expand[U any](fn func(ctx context.Context, v T, emit func(U) error) error, opts ...ExpandOption) Flow[U] {
+	var s settings
+	each(&s, opts, ExpandOption.expand)
 	up := f.node()
-	nd := newNode("expand", s, up.about())
+	nd := newNode("expand", &s, up.about())
 	nd.check(fn != nil, "function must not be nil")
-	h := nd.handling(s)
+	h := nd.handling(&s)
 	nd.check(h.Limit == nil, "Limit does not fit Expand: a permit would be held while its results wait for room")
+	if s.results != nil {
+		nd.check(*s.results >= 1, argument("MaxResults", ">= 1", *s.results))
+		fn = atMost(*s.results, fn)
+	}
 	return Flow[U]{&pushed[U]{node: nd, write: func(b *build, e edgeSpec[U]) *engine.Link[U] {
 		w := b.run.NewWorker()
 		in := up.reader(b, w)

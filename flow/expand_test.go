@@ -152,7 +152,7 @@ func TestExpandWithDecisions(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		times  int
-		opt    flow.CallOption
+		opt    flow.ExpandOption
 		want   []int
 		letter bool
 	}{
@@ -292,6 +292,82 @@ func TestExpandSkipsAValueThatDoesNotFit(t *testing.T) {
 	})
 }
 
+// Try: an edge refuses the second result of a call. Right: Retry begins the call again when there is room, so that its first result comes
+// twice; nothing is lost, and nothing of other calls is repeated.
+func TestExpandIsRetriedWhereAnEdgeRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := newBroker(2), newSeen[int]()
+		must(t, flow.FromItems(b).Expand(func(ctx context.Context, i int, emit func(int) error) error {
+			for k := range 3 {
+				if err := errors.Join(nap(ctx, time.Millisecond), emit(10*i+k)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, flow.OnError(flow.Retry(1, constant(10*time.Second)))).Buffer(3, flow.Reject).ForEach(func(ctx context.Context, v int) error {
+			return errors.Join(nap(ctx, time.Second), got.each(ctx, v))
+		}).Run(t.Context()))
+		equalSlices(t, "results", got.values(), []int{0, 1, 2, 10, 10, 11, 12})
+		b.once(t)
+		equalSlices(t, "done", b.kind(stage.Done), ints(2))
+	})
+}
+
+func TestExpandWithMaxResults(t *testing.T) {
+	endless := func(_ context.Context, i int, emit func(int) error) error {
+		for k := 0; i == 1 || k < 3; k++ {
+			if err := emit(10*i + k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	const billion = 1_000_000_000
+	deaf := func(_ context.Context, i int, emit func(int) error) error {
+		for k := range billion {
+			if err := emit(10*i + k); err != nil && k > 100 {
+				return nil // it takes no notice
+			} else if k == 2 && i != 1 {
+				break
+			}
+		}
+		return nil
+	}
+	want := []int{0, 1, 2, 10, 11, 12, 20, 21, 22}
+	for name, fn := range map[string]emitter{"an endless item": endless, "one that takes no notice": deaf} {
+		inBubble(t, name+" is let go", func(t *testing.T) {
+			b, got := newBroker(3), newSeen[int]()
+			must(t, flow.FromItems(b).Expand(fn, flow.MaxResults(3), flow.OnError(flow.Skip)).ForEach(got.each).Run(t.Context()))
+			equalSlices(t, "results", got.values(), want)
+			b.once(t)
+			equalSlices(t, "done", b.kind(stage.Done), ints(3))
+		})
+		inBubble(t, name+" ends the run, and is not retried", func(t *testing.T) {
+			b, got := newBroker(3), newSeen[int]()
+			began := time.Now()
+			err := flow.FromItems(b).Expand(fn, flow.Name("pages"), flow.MaxResults(3), flow.OnError(flow.Retry(100, constant(time.Hour)))).
+				ForEach(got.each).Run(t.Context())
+			wantStage(t, err, "pages")
+			wantError(t, err, flow.ErrTooMany)
+			equal(t, "time", time.Since(began), 0)
+			b.once(t)
+			equal(t, "the message", b.outcome(t, 1).Kind, stage.Failed)
+		})
+	}
+	inBubble(t, "each call has its own count", func(t *testing.T) {
+		got, failed := newSeen[int](), false
+		must(t, flow.FromSlice(ints(1)).Expand(func(_ context.Context, _ int, emit func(int) error) error {
+			err := errors.Join(emit(1), emit(2), emit(3))
+			if !failed {
+				failed = true
+				return errors.Join(err, errOutage)
+			}
+			return err
+		}, flow.MaxResults(3), flow.OnError(flow.Retry(1, constant(time.Second)))).ForEach(got.each).Run(t.Context()))
+		equalSlices(t, "results", got.values(), []int{1, 2, 3, 1, 2, 3})
+	})
+}
+
 // L1: what the end of the run has kept from being emitted is given back, whatever the function and the decision make of that.
 func TestExpandOfWhatAnEndCutsShort(t *testing.T) {
 	errOwn := errors.New("own")
@@ -381,7 +457,7 @@ func TestExpandDrains(t *testing.T) {
 }
 
 func TestExpandWhoseConsumerLeaves(t *testing.T) {
-	for name, opt := range map[string]flow.CallOption{"stop": flow.OnError(flow.Stop), "skip": flow.OnError(flow.Skip)} {
+	for name, opt := range map[string]flow.ExpandOption{"stop": flow.OnError(flow.Stop), "skip": flow.OnError(flow.Skip)} {
 		inBubble(t, name, func(t *testing.T) {
 			b := newBroker(10)
 			got, err := flow.FromItems(b).Expand(func(_ context.Context, i int, emit func(int) error) error {
@@ -417,4 +493,6 @@ func TestExpandRefusesWrongArguments(t *testing.T) {
 	f := flow.FromSlice(ints(1))
 	refused(t, discard(f.Expand[int](nil)), "expand#2", "function must not be nil")
 	refused(t, discard(f.Expand(times, flow.Timeout(0))), "Timeout must be > 0, got 0s")
+	refused(t, discard(f.Expand(times, flow.MaxResults(0))), "MaxResults must be >= 1, got 0")
+	refused(t, discard(f.Expand(times, nil)), "an option must not be nil")
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-go/weir/stage"
 )
 
-// Trusting returns a pipeline that is built without a look for diamonds that stand still, so that a test can see whether they do.
+// Trusting returns a pipeline that is built without a look for diamonds, loops and sources at their limit that stand still, so that a test can see whether they do.
 func Trusting(p Pipeline) Pipeline {
 	return Pipeline{p.leaves, &planned{trusting: true}, p.watch}
 }
@@ -35,7 +35,7 @@ func Ring(capacity int, first, second stage.Stage[int, int]) Pipeline {
 // wait for more than one other.
 func ModelKnots(p Pipeline) (knots [][]string) {
 	moves := maxMoves
-	for _, c := range newPlanner(p.leaves).newDiamonds().newModel(nil, &moves).components() {
+	for _, c := range newPlanner(p.leaves, true).newDiamonds().newModel(nil, &moves).components() {
 		if c.stuck() {
 			knots = append(knots, c.circles()...)
 		}

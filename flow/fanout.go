@@ -38,7 +38,7 @@ func (f Flow[T]) Tee(side func(Flow[T]) Pipeline, opts ...StepOption) Flow[T] {
 		nd.branches = 1 // of which more need not be said
 		return branches[0]
 	}
-	nd.sides = side(branches[1]).leaves
+	nd.runsBeside(side(branches[1]))
 	return branches[0]
 }
 

@@ -247,7 +247,7 @@ func endingsByPanic() map[string]fate {
 }
 
 // emitted puts an edge whose weights are those of weight behind an Expand that emits each value once.
-func emitted(f flow.Flow[int], weight func(int) int, emit func(int, func(int) error), opts ...flow.CallOption) flow.Flow[int] {
+func emitted(f flow.Flow[int], weight func(int) int, emit func(int, func(int) error), opts ...flow.ExpandOption) flow.Flow[int] {
 	return f.Expand(func(_ context.Context, i int, to func(int) error) error {
 		emit(i, to)
 		return nil

@@ -17,9 +17,13 @@ type broker struct {
 	most  int                  // messages in one answer; 0: as many as asked for
 	meta  func(int) stage.Meta // of a message; nil: its number is the ID
 	event func()               // called by Settle; nil: nobody is told
+	limit int                  // unsettled messages; 0: any number
 
 	mu      sync.Mutex
 	next    int
+	handed  int           // of them, by calls that have returned
+	ended   int           // of them
+	free    chan struct{} // there may be room below the limit; made when it is first waited for
 	settled map[int][]stage.Outcome
 	wrong   []string
 }
@@ -32,8 +36,14 @@ func (b *broker) PullItems(ctx context.Context, dst []stage.Item[int]) (int, err
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
+	if err := b.room(ctx); err != nil {
+		return 0, err
+	}
 	b.mu.Lock()
 	n := min(len(dst), b.total-b.next)
+	if b.limit > 0 {
+		n = min(n, b.limit-b.next+b.ended)
+	}
 	if b.most > 0 {
 		n = min(n, b.most)
 	}
@@ -57,6 +67,37 @@ func (b *broker) PullItems(ctx context.Context, dst []stage.Item[int]) (int, err
 	}
 }
 
+// room waits until there is room below the limit, or there are no more messages.
+func (b *broker) room(ctx context.Context) error {
+	b.mu.Lock()
+	b.handed = b.next
+	b.mu.Unlock()
+	for b.Exhausted() {
+		b.mu.Lock()
+		free := b.free
+		b.mu.Unlock()
+		select {
+		case <-free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// InFlight implements stage.InFlighter.
+func (b *broker) InFlight() int { return b.limit }
+
+// Exhausted implements stage.Exhauster.
+func (b *broker) Exhausted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.free == nil {
+		b.free = make(chan struct{}, 1)
+	}
+	return b.limit > 0 && b.handed-b.ended >= b.limit && (b.next < b.total || b.stays)
+}
+
 // Settle implements stage.Settler.
 func (b *broker) Settle(token uint64, o stage.Outcome) {
 	if b.event != nil {
@@ -65,6 +106,11 @@ func (b *broker) Settle(token uint64, o stage.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settled[int(token)] = append(b.settled[int(token)], o)
+	b.ended++
+	select {
+	case b.free <- struct{}{}:
+	default: // it is known, or nobody waits
+	}
 	if int(token) >= b.next {
 		b.wrong = append(b.wrong, fmt.Sprintf("%d settled before it was handed out", token))
 	}

@@ -40,6 +40,7 @@ func NewInlet[T any](e Edge[T]) *Inlet[T] {
 	s := settings{name: e.Name, named: e.Name != ""}
 	in := &Inlet[T]{edge: e, node: newNode("inlet", &s)}
 	in.node.edge = true
+	in.node.places, in.node.within = e.Capacity, e.MaxWait
 	in.node.serveOnce()
 	in.waiters.New = func() any { return &putting[T]{waiter: queue.NewWaiter()} }
 	e.validate(in.node)

@@ -82,6 +82,21 @@ func loopGraphs() []loopGraph {
 				return bs[0], bs[1].FlatMap(func(i int) []int { return []int{i} }, flow.Name("copies"))
 			}))
 		}, []string{"flow: primedloop#2 (%): it must hand on one value for each, or it ends up without any and stands still, but copies (%) makes any number of items of one"}, notRun},
+		{"a batch of more than there are tokens", func() flow.Pipeline {
+			return discard(unending().PrimedLoop([]int{7, 8}, func(in tokens) (out, again flow.Flow[int]) {
+				pairs := in.Batch(3, 0, flow.Name("three")).FlatMap(func(b []flow.Pair[int, int]) []flow.Pair[int, int] { return b })
+				bs := pairs.Map(leftOfPair).Broadcast(2)
+				return bs[0], bs[1]
+			}))
+		}, []string{"flow: three (%): it waits for 3 items, but the loop primedloop#2 (%) never has more than 2 inside: give it a maxWait, a size of at most 2, or the loop more initial values"}, stuck},
+		{"tokens that come from elsewhere", func() flow.Pipeline {
+			return discard(unending().PrimedLoop([]int{7}, func(in tokens) (out, again flow.Flow[int]) {
+				return in.Map(leftOfPair), flow.FromSlice(ints(3))
+			}))
+		}, []string{"flow: primedloop#2 (%): what goes round again is not made of what its body gets"}, notRun},
+		{"tokens without a body", func() flow.Pipeline {
+			return discard(unending().PrimedLoop[int, int, flow.Pair[int, int]]([]int{7}, nil))
+		}, []string{"flow: primedloop#2 (%): body must not be nil"}, notRun},
 		{"tokens without room", func() flow.Pipeline {
 			return discard(unending().PrimedLoop([]int{7, 8, 9}, func(in tokens) (out, again flow.Flow[int]) {
 				bs := in.Map(leftOfPair).Broadcast(2)

@@ -240,37 +240,135 @@ func totalOf(counts map[laps]int) (n int) {
 	return n
 }
 
-// A primed loop hands out each of its values to one item at a time, and all items come through in order.
+// primedPlan is a random primed loop, and what is to go wrong in it.
+type primedPlan struct {
+	n, k   int
+	shape  int
+	fault  int
+	at     int // the fault is about this one
+	before time.Duration
+	take   int
+}
+
+// A primed loop hands out each of its values to one item at a time. Whatever goes wrong: what has come out is all in order up to
+// somewhere, and every message settles once.
 func TestRandomPrimedLoops(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n, k := rapid.IntRange(0, 60).Draw(rt, "n"), rapid.IntRange(1, 5).Draw(rt, "tokens")
-		take := rapid.IntRange(0, 60).Draw(rt, "take")
-		shape := rapid.IntRange(0, 3).Draw(rt, "shape")
+		number := func(least, most int, name string) int { return rapid.IntRange(least, most).Draw(rt, name) }
+		p := &primedPlan{
+			n: number(0, 60, "n"), k: number(1, 5, "tokens"), shape: number(0, 3, "shape"), fault: number(noFault, loopFaults-1, "fault"),
+			at: number(0, 60, "at"), before: time.Duration(number(0, 40, "before")) * time.Millisecond, take: number(0, 60, "take"),
+		}
 		synctest.Test(t, func(t *testing.T) {
-			b, got := newBroker(n), newSeen[int]()
-			used := make([]atomic.Bool, k)
-			err := flow.FromItems(b).PrimedLoop(ints(k), func(in tokens) (out, again flow.Flow[int]) {
-				f := in.Tap(func(p flow.Pair[int, int]) {
-					if used[p.Second].Swap(true) {
-						rt.Errorf("token %d is used twice", p.Second)
-					}
-				})
-				switch shape {
-				case 1:
-					f = f.Buffer(2, flow.Block)
-				case 2:
-					f = f.Parallel(2, func(ctx context.Context, p flow.Pair[int, int]) (flow.Pair[int, int], error) {
-						return p, nap(ctx, time.Millisecond)
-					})
-				case 3:
-					f = f.Batch(k, 0).FlatMap(func(b []flow.Pair[int, int]) []flow.Pair[int, int] { return b })
-				}
-				bs := f.Broadcast(2)
-				return bs[0].Map(leftOfPair), bs[1].Map(func(p flow.Pair[int, int]) int { used[p.Second].Store(false); return p.Second })
-			}).Take(take).ForEach(got.each).Run(t.Context())
-			if text := b.problem(); err != nil || text != nil || !slices.Equal(got.values(), ints(min(n, take))) {
-				rt.Errorf("got %v, %v and %v, want all up to %d", err, text, got.values(), min(n, take))
+			if text := p.try(t.Context()); text != "" {
+				rt.Errorf("%+v: %s", p, text)
 			}
 		})
 	})
+}
+
+// try runs the loop and says what is wrong.
+func (p *primedPlan) try(ctx context.Context) string {
+	b, got := newBroker(p.n), newSeen[int]()
+	var pulled, twice atomic.Int64
+	f := flow.FromItems(b).Tap(func(int) { pulled.Add(1) }).PrimedLoop(ints(p.k), p.body(&twice))
+	if p.fault == aTake {
+		f = f.Take(p.take)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, err := f.ForEach(got.each).Start(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	time.Sleep(p.before)
+	switch p.fault {
+	case aStop:
+		r.Stop()
+	case aCancel:
+		cancel()
+	case aDrain:
+		_ = r.Drain(ctx) // Wait says the same
+	}
+	err = r.Wait()
+	if n := twice.Load(); n > 0 {
+		return fmt.Sprintf("%d items had a token that another one had", n)
+	}
+	return p.judge(err, b, got.values(), int(pulled.Load()))
+}
+
+// body works on each item while it has a token.
+func (p *primedPlan) body(twice *atomic.Int64) func(in tokens) (out, again flow.Flow[int]) {
+	used := make([]atomic.Bool, p.k)
+	return func(in tokens) (out, again flow.Flow[int]) {
+		f := in.Tap(func(pair flow.Pair[int, int]) {
+			if used[pair.Second].Swap(true) {
+				twice.Add(1)
+			}
+		})
+		work := func(ctx context.Context, pair flow.Pair[int, int]) (flow.Pair[int, int], error) {
+			return pair, p.trouble(ctx, pair.First)
+		}
+		switch p.shape {
+		case 0:
+			f = f.TryMap(work, flow.Name("work"))
+		case 1:
+			f = f.Buffer(2, flow.Block).TryMap(work, flow.Name("work"))
+		case 2:
+			f = f.Parallel(2, work, flow.Name("work"))
+		case 3:
+			f = f.Batch(p.k, 0).FlatMap(func(b []flow.Pair[int, int]) []flow.Pair[int, int] { return b }).TryMap(work, flow.Name("work"))
+		}
+		bs := f.Broadcast(2)
+		return bs[0].Map(leftOfPair), bs[1].Map(func(pair flow.Pair[int, int]) int { used[pair.Second].Store(false); return pair.Second })
+	}
+}
+
+// trouble does what is to go wrong with item i.
+func (p *primedPlan) trouble(ctx context.Context, i int) error {
+	if err := nap(ctx, time.Millisecond); err != nil || i != p.at {
+		return err
+	}
+	switch p.fault {
+	case anError:
+		return errLoop
+	case aPanic:
+		panic(errLoop)
+	case aGoexit:
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// judge compares what has come out with the items in order.
+func (p *primedPlan) judge(err error, b *broker, got []int, pulled int) string {
+	if text := b.problem(); text != nil {
+		return text.Error()
+	}
+	_, deadlock := errors.AsType[*flow.DeadlockError](err)
+	strikes := (p.fault == anError || p.fault == aPanic || p.fault == aGoexit) && p.at < p.n
+	switch {
+	case deadlock:
+		return err.Error()
+	case !slices.Equal(got, ints(len(got))):
+		return fmt.Sprintf("got %v, want all in order", got)
+	case strikes && (err == nil || len(got) > p.at):
+		return fmt.Sprintf("it ended with %v and %d items, want a failure at %d", err, len(got), p.at)
+	case p.fault == anError && strikes && !errors.Is(err, errLoop), p.fault == aGoexit && strikes && !errors.Is(err, stage.ErrGoexit):
+		return fmt.Sprintf("it ended with %v", err)
+	case strikes:
+		return ""
+	case p.fault == aStop || p.fault == aCancel:
+		if err == nil && len(got) != p.n {
+			return fmt.Sprintf("it ended well with %d items, want %d", len(got), p.n)
+		}
+		return ""
+	case err != nil:
+		return fmt.Sprintf("it ended with %v", err)
+	case p.fault == aTake && len(got) != min(p.n, p.take), p.fault == aDrain && len(got) != pulled, p.fault != aTake && p.fault != aDrain && len(got) != p.n:
+		return fmt.Sprintf("got %d items of %d", len(got), pulled)
+	case p.fault != aTake && len(b.kind(stage.Done)) != pulled:
+		return fmt.Sprintf("%d messages are done, want %d", len(b.kind(stage.Done)), pulled)
+	}
+	return ""
 }

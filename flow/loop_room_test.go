@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"flag"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/weir-go/weir/flow"
 	"github.com/weir-go/weir/stage"
 )
+
+var ringLoops = flag.Int("rings", 150, "how many random loops at their limit are run")
 
 // ring is a random body, always the same one for a seed: edges with fused steps between them, inner loops, and a fork at the end.
 type ring struct {
@@ -62,11 +65,12 @@ func (r *ring) nested(in lapFlow) (out, again lapFlow) {
 	return r.body(f)
 }
 
-// A loop at its limit never stands still. With two more inside it is a build error, and unchecked the run finds out.
+// A loop at its limit never stands still. With two more inside it is a build error, and unchecked the run finds out. -rings is the
+// number of loops, of which a few are enough for the race detector.
 func TestRandomLoopsAtTheirLimit(t *testing.T) {
-	loops := 150
+	loops := *ringLoops
 	if raceEnabled {
-		loops = 40
+		loops = min(loops, 40)
 	}
 	stood, first := 0, rand.Uint64()
 	for i := range loops {

@@ -22,6 +22,7 @@ type effect uint8
 const NonIdempotent effect = 1
 
 func (effect) call(s *settings)     { s.once = true }
+func (effect) expand(s *settings)   { s.once = true }
 func (effect) parallel(s *settings) { s.once = true }
 func (effect) sink(s *settings)     { s.once = true }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/weir-go/weir/flow/sizing"
 	"github.com/weir-go/weir/internal/engine"
 	"github.com/weir-go/weir/stage"
 )
@@ -20,6 +21,8 @@ type settings struct {
 	timeout   *time.Duration
 	unordered bool
 	once      bool // NonIdempotent
+	results   *int // MaxResults
+	load      *sizing.Load
 	workers   int
 	workersOn bool
 	gather    *gathering
@@ -62,8 +65,11 @@ type StepOption interface{ step(s *settings) }
 type SourceOption interface{ source(s *settings) }
 
 // CallOption is an option of an operator whose function may fail: [Name], [OnError], [RetryBudget], [Limit], [Breaker], [Timeout],
-// [NonIdempotent].
+// [NonIdempotent], [Expect].
 type CallOption interface{ call(s *settings) }
+
+// ExpandOption is an option of [Flow.Expand]: those of a [CallOption] but for [Limit], and [MaxResults].
+type ExpandOption interface{ expand(s *settings) }
 
 // ParallelOption is an option of [Flow.Parallel]: those of a [CallOption], and [Unordered].
 type ParallelOption interface{ parallel(s *settings) }
@@ -80,6 +86,7 @@ type Option struct{ set setting }
 func (o Option) step(s *settings)     { o.set.on(s) }
 func (o Option) source(s *settings)   { o.set.on(s) }
 func (o Option) call(s *settings)     { o.set.on(s) }
+func (o Option) expand(s *settings)   { o.set.on(s) }
 func (o Option) parallel(s *settings) { o.set.on(s) }
 func (o Option) sink(s *settings)     { o.set.on(s) }
 func (o Option) buffer(s *settings)   { o.set.on(s) }
@@ -90,10 +97,12 @@ func Name(name string) Option {
 	return Option{func(s *settings) { s.name, s.named = name, true }}
 }
 
-// ErrOption fits where a user's function may fail. It is what [OnError], [RetryBudget], [Limit], [Breaker] and [Timeout] return.
+// ErrOption fits where a user's function may fail. It is what [OnError], [RetryBudget], [Limit], [Breaker], [Timeout] and
+// [Expect] return.
 type ErrOption struct{ set setting }
 
 func (o ErrOption) call(s *settings)     { o.set.on(s) }
+func (o ErrOption) expand(s *settings)   { o.set.on(s) }
 func (o ErrOption) parallel(s *settings) { o.set.on(s) }
 func (o ErrOption) sink(s *settings)     { o.set.on(s) }
 
@@ -202,6 +211,9 @@ type Backoff func() backoff.BackOff
 
 // Retry calls the function again, up to times times, waiting as b says in between; then the next decision is asked. An error
 // marked with backoff.Permanent is not retried, nor is an item whose deadline would be over by then. The wait ends with the run.
+//
+// An error, or one that it wraps, with a method Delay() time.Duration, as *admission.Refusal has it, says how long to stay away. It is
+// not retried earlier, however short b's wait is, and not at all where Delay is 0 or less.
 func Retry(times int, b Backoff) Decision {
 	d := decided{d: engine.Decision{Action: engine.Retry, Times: times, Backoff: b}}
 	switch {

@@ -49,7 +49,9 @@ func TestTheDocumentedEdgeIsBuilt(t *testing.T) {
 func TestWhatTheOverloadGuideNamesExists(t *testing.T) {
 	text := read(t, overloadFile)
 	var tests, fields strings.Builder
-	for _, pattern := range []string{"*_test.go", "../internal/queue/*_test.go", "../internal/codel/*_test.go", "../internal/fairqueue/*_test.go"} {
+	for _, pattern := range []string{
+		"*_test.go", "*/*_test.go", "*/*/*_test.go", "../internal/*/*_test.go", "../broker/*_test.go", "../examples/experiments/*_test.go",
+	} {
 		paths, err := filepath.Glob(pattern)
 		must(t, err)
 		for _, path := range paths {
@@ -59,12 +61,12 @@ func TestWhatTheOverloadGuideNamesExists(t *testing.T) {
 	for _, path := range []string{"stats.go", "edge_signals.go"} {
 		fields.WriteString(read(t, path))
 	}
-	names := regexp.MustCompile(`Test[A-Z][A-Za-z]+`).FindAllString(text, -1)
+	names := regexp.MustCompile(`(?:Test|Example)[A-Z][A-Za-z0-9]+`).FindAllString(text, -1)
 	if len(names) < 10 {
 		t.Fatalf("%s names %d tests, want at least 10: it is not understood", overloadFile, len(names))
 	}
 	for _, name := range names {
-		if !strings.Contains(tests.String(), "func "+name) {
+		if !strings.Contains(tests.String(), "\nfunc "+name) {
 			t.Errorf("%s names %s, which is no test", overloadFile, name)
 		}
 	}

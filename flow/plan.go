@@ -31,13 +31,12 @@ func (p *planned) of(leaves []*leaf) *plan {
 
 // newPlan walks the graph from its sinks to its sources.
 func newPlan(leaves []*leaf, trusting bool) plan {
-	p := newPlanner(leaves)
+	p := newPlanner(leaves, trusting)
 	for _, fan := range p.fans {
 		if got := p.seen[fan]; got < fan.branches {
 			p.fail(fan, fmt.Sprintf("%d of its %d outputs are not consumed", fan.branches-got, fan.branches))
 		}
 	}
-	p.trusting = trusting
 	p.bad = append(p.bad, p.loops()...)
 	if !trusting {
 		p.bad = append(p.bad, p.deadlocks()...)
@@ -49,8 +48,9 @@ func newPlan(leaves []*leaf, trusting bool) plan {
 }
 
 // newPlanner walks the graph, and has yet to look at the whole.
-func newPlanner(leaves []*leaf) *planner {
+func newPlanner(leaves []*leaf, trusting bool) *planner {
 	p := &planner{names: map[*node]string{}, seen: map[*node]int{}, taken: map[string]*node{}}
+	p.trusting = trusting
 	if len(leaves) == 0 {
 		p.bad = append(p.bad, "flow: the pipeline has no sink")
 	}
@@ -111,7 +111,7 @@ func (p *planner) visit(n *node) {
 	for _, text := range n.errs {
 		p.fail(n, text)
 	}
-	if text := p.supply.starved(n); text != "" {
+	if text := p.supply.starved(n); text != "" && !p.trusting {
 		p.fail(n, text)
 	}
 	if n.once != nil {

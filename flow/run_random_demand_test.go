@@ -29,8 +29,8 @@ type credit struct {
 func (c *credit) ask(n int, answer func() (int, error)) (k int, err error) {
 	<-c.w.begun
 	c.w.wrong(c.begin(n))
-	c.w.wrong(c.overdrawn(n))
 	defer func() { c.end(n, k, err) }()
+	c.w.wrong(c.overdrawn(n)) // reads the statistics, which may call a user's key
 	return answer()
 }
 

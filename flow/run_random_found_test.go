@@ -25,6 +25,20 @@ func TestFoundGraphs(t *testing.T) {
 				ops: []*op{{kind: "expand", n: i%9 + 1, m: i % 2}, {kind: "reject", n: 1}},
 			}
 		},
+		// An edge refuses what an Expand emits, and Retry has the call begin again: what it had emitted is there twice.
+		"retry behind an expand": func(i int) *scenario {
+			beside := []*op{{kind: "besteffort", n: 4}, {kind: "dedup", n: 3, m: 14}, {kind: "batch", n: 9, m: 64}}
+			return &scenario{
+				fault: "none", source: "items", sink: "hub", sinkN: i%3 + 1, items: 85, most: 9, pause: ms, slow: 2 * ms, at: 6 * ms, leave: 27, atFrom: true,
+				ops: []*op{
+					{kind: "groupby", n: 5, m: 13},
+					{kind: "concat", n: 7, m: 3, source: "push", subs: [][]*op{beside}},
+					{kind: "expand", n: 6, m: 76},
+					{kind: "reject", n: i%5 + 1},
+					{kind: "batch", n: 5, m: 5},
+				},
+			}
+		},
 	}
 	for name, scenario := range found {
 		for i := range 60 {

@@ -33,6 +33,7 @@ func (n *node) handling(s *settings) engine.Handling {
 	h := s.around.handling(n)
 	h.Once = s.once
 	n.effect = s.once
+	n.expects(s)
 	for _, d := range s.decisions {
 		if d.Open {
 			h.Open = append(h.Open, d)

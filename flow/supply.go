@@ -25,8 +25,11 @@ func (n *node) validate(part any) {
 	}
 }
 
-// expanding are the operators that may make many items out of one.
-var expanding = map[string]bool{"flatmap": true, "expand": true, "via": true, "groupby": true, "loop.out": true, "besteffort": true}
+// expanding are the operators behind which there may be more items than are unsettled in front: they make many out of one, or some of
+// none, or hand on what is settled.
+var expanding = map[string]bool{
+	"flatmap": true, "expand": true, "via": true, "groupby": true, "keepalive": true, "loop.out": true, "besteffort": true,
+}
 
 // supplies remembers what is known of the nodes of a blueprint.
 type supplies struct {

@@ -15,7 +15,7 @@ import "github.com/weir-go/weir/internal/engine"
 func (f Flow[T]) With(beside Pipeline) Flow[T] {
 	up := f.node()
 	n := newNode("with", &settings{}, up.about())
-	n.sides = beside.leaves
+	n.runsBeside(beside)
 	n.check(len(beside.leaves) > 0, "the pipeline has no sink")
 	return Flow[T]{&accompanied[T]{node: n, up: up}}
 }

@@ -23,5 +23,12 @@ func GroupMeta(tags []*claim.Tag[Meta]) (m Meta, tagged bool) {
 	return m, tagged
 }
 
+// Keeps reports whether a stage keeps items, see [In.Keep]. It is safe for concurrent use.
+func Keeps[T any](in *In[T]) bool {
+	in.kept.mu.Lock()
+	defer in.kept.mu.Unlock()
+	return len(in.kept.held) > 0
+}
+
 // Tagged returns v with the tag t, the way back from [TagOf].
 func Tagged[T any](v T, t *claim.Tag[Meta]) Item[T] { return Item[T]{Value: v, tag: t} }

@@ -70,6 +70,7 @@ func (i Item[T]) Fail(err error) { i.end(Outcome{Kind: Failed, Err: err}) }
 func (i Item[T]) end(o Outcome) {
 	if t := i.hold.take(); t != nil {
 		t.Release(o)
+		i.hold.forget()
 	}
 }
 
@@ -78,7 +79,7 @@ func (i Item[T]) end(o Outcome) {
 func Combine[T, U any](v U, kept ...Item[T]) Item[U] {
 	var meta Meta
 	var parents []*claim.Tag[Meta]
-	var by *keeper
+	var taken []*hold
 	for n, k := range kept {
 		if n == 0 {
 			meta = k.Meta()
@@ -87,14 +88,18 @@ func Combine[T, U any](v U, kept ...Item[T]) Item[U] {
 		}
 		if t := k.hold.take(); t != nil {
 			parents = append(parents, t)
-			by = k.hold.kept
+			taken = append(taken, k.hold)
 		}
 	}
 	if len(parents) == 0 {
 		return Item[U]{Value: v}
 	}
 	tag := claim.Derive(meta, parents...)
-	return Item[U]{Value: v, tag: tag, hold: by.add(tag, true)}
+	combined := taken[0].kept.add(tag, true)
+	for _, h := range taken {
+		h.forget()
+	}
+	return Item[U]{Value: v, tag: tag, hold: combined}
 }
 
 // hold is one kept share of a claim. It ends once: by Done, Fail or Combine, by the Emit of a combined item, or by the
@@ -107,19 +112,24 @@ type hold struct {
 	tag *claim.Tag[Meta]
 }
 
-// take returns the tag whose share the caller must now release, nil if somebody else has done so.
+// take returns the tag whose share the caller must now release, and then forget the hold; nil if somebody else has done so.
 func (h *hold) take() *claim.Tag[Meta] {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	t := h.tag
 	h.tag = nil
-	h.mu.Unlock()
-	if t != nil {
-		h.kept.forget(h)
-	}
 	return t
+}
+
+// forget says that the share is not kept any more. It comes last, so that whoever asks what is kept does not miss a share that is
+// just about to be released.
+func (h *hold) forget() {
+	h.kept.mu.Lock()
+	defer h.kept.mu.Unlock()
+	delete(h.kept.held, h)
 }
 
 // keeper remembers what a custom stage keeps, and what it has combined and not emitted.
@@ -146,12 +156,6 @@ func (k *keeper) add(t *claim.Tag[Meta], combined bool) *hold {
 	}
 	k.held[h] = struct{}{}
 	return h
-}
-
-func (k *keeper) forget(h *hold) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.held, h)
 }
 
 // releaseAll ends everything still held and returns how much that was.

@@ -18,6 +18,16 @@ type Opener interface {
 // build error. 0 is no limit.
 type InFlighter interface{ InFlight() int }
 
+// Exhauster is an [InFlighter] that can say when it is at its limit, so that a run whose stages wait for more than that is found to stand
+// still. Exhausted reports whether as many items are unsettled as the source leaves so, all of which an earlier Pull has returned: then
+// the one that is going on returns nothing, no repeated item and no end either, before one of them settles, its context ends, or
+// something outside fails or is told to end. It is asked now and then by another goroutine while Pull is going on, must be
+// safe for concurrent use, must not wait, and must not panic. Where the source can't be sure it says no.
+type Exhauster interface {
+	InFlighter
+	Exhausted() bool
+}
+
 // Finisher is a sink that wants to know when its stream has ended. Finish is called once, after the last Push, when everything has been
 // pushed: not when the run fails or is stopped, and not together with a Push. Its error stops the run. Close comes later, when the
 // whole run has ended.

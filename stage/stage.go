@@ -101,7 +101,9 @@ func NewOut[T any](emit func(ctx context.Context, it Item[T]) error) *Out[T] {
 // item's claim goes with it.
 func (out *Out[T]) Emit(ctx context.Context, it Item[T]) error {
 	if h := it.hold; h != nil && h.combined { // the share that Combine made goes along
-		it.tag = h.take()
+		if it.tag = h.take(); it.tag != nil {
+			h.forget()
+		}
 	} else {
 		it.tag.Share(1)
 	}

@@ -188,11 +188,40 @@ func acksEarly(f *fetcher) {
 	}
 }
 
-// acksLate keeps outcomes until there are many, or Close comes.
+// acksAll takes the first acknowledgement for one of all that it has handed out by then.
+func acksAll(f *fetcher) {
+	var mu sync.Mutex
+	var out []uint64
+	first := true
+	f.after = func(ds []broker.Delivery) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, d := range ds {
+			out = append(out, d.Token)
+		}
+	}
+	f.settle = func(token uint64, o stage.Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		f.Fetcher.Settle(token, o)
+		if first && o.Kind == stage.Done {
+			for _, other := range out {
+				f.Fetcher.Settle(other, o)
+			}
+			first = false
+		}
+	}
+}
+
+// acksLate keeps acknowledgements until Close comes.
 func acksLate(f *fetcher) {
 	var mu sync.Mutex
 	var kept []uint64
-	f.settle = func(token uint64, _ stage.Outcome) {
+	f.settle = func(token uint64, o stage.Outcome) {
+		if o.Kind != stage.Done {
+			f.Fetcher.Settle(token, o)
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		kept = append(kept, token)

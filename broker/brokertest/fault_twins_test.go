@@ -12,6 +12,7 @@ import (
 
 var faultTwins = []twin{
 	{"31 ack after success only", "acknowledges what it hands out", fetchers(acksEarly)},
+	{"31 ack after success only", "takes the first acknowledgement for one of all", fetchers(acksAll)},
 	{"32 kill and resume", "acknowledges what it hands out", fetchers(acksEarly)},
 	{"32 kill and resume", "keeps acknowledgements for later", func(s *memory.Stream, c Config, h *Stream) {
 		h.Fetcher = limited(s, 1000, c.InFlight)
@@ -109,11 +110,22 @@ var faultTwins = []twin{
 		}
 		justGoes(f)
 	})},
+	{"42 a drain that runs out of time", "gives it back later", fetchers(func(f *fetcher) {
+		f.settle = func(token uint64, o stage.Outcome) {
+			if o.GivenBack {
+				o.Delay = time.Hour
+			}
+			f.Fetcher.Settle(token, o)
+		}
+	})},
 	{"42 drain", "goes before acknowledgements", fetchers(func(f *fetcher) {
 		acksLate(f)
 		justGoes(f)
 	})},
 	{"43 in-flight limit large enough for the graph", "hands out less than its limit", func(s *memory.Stream, c Config, h *Stream) {
 		h.Fetcher = limited(s, c.InFlight/2, c.InFlight)
+	}},
+	{"43 in-flight limit large enough for the graph", "hands out one less than its limit", func(s *memory.Stream, c Config, h *Stream) {
+		h.Fetcher = limited(s, max(c.InFlight-1, 1), c.InFlight)
 	}},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/claim"
 	"github.com/weir-go/weir/internal/queue"
@@ -22,18 +23,22 @@ type custom[A, B any] struct {
 	values []A // taken, not yet handed to the stage
 	tags   []*Tag
 	end    error
+
+	input atomic.Pointer[stage.In[A]] // what the stage reads from
 }
 
 // Custom makes w run the stage between the edge it reads from and the one behind it.
 func Custom[A, B any](w *Worker, st *Stage, in *Link[A], out *Link[B], user stage.Stage[A, B]) {
 	c := &custom[A, B]{in: ReadEdge(w, in), out: out, run: user, ahead: sharedChunk}
 	c.Fused = NewFused(w, st)
+	w.hides = c.hides
 	out.Feed(w)
 	w.Body(c.body, c.leave)
 }
 
 func (c *custom[A, B]) body() error {
 	in := stage.NewIn(c.next)
+	c.input.Store(in)
 	finished := false
 	outcome := stage.Outcome{Kind: stage.Failed, Err: stage.ErrGoexit}
 	defer func() {
@@ -73,6 +78,12 @@ func (c *custom[A, B]) failed(err error) stage.Outcome {
 		return claim.GivenBack(gone)
 	}
 	return stage.Outcome{Kind: stage.Failed, Err: err}
+}
+
+// hides reports whether the stage keeps items, which any goroutine may end.
+func (c *custom[A, B]) hides() bool {
+	in := c.input.Load()
+	return in != nil && stage.Keeps(in)
 }
 
 // call runs the user's code.

@@ -162,23 +162,15 @@ func (g *Gate) wait(w *Worker) error {
 	}
 }
 
-// survey implements [spot]. Whoever may hold an item of the loop may make room, and an item that is lent to other runs may end there.
+// survey implements [spot]. Whoever may hold an item of the loop may make room.
 func (g *Gate) survey(s *survey) {
 	epoch := g.waits.epoch.Load()
 	if epoch&1 == 0 {
 		return
 	}
-	var holders []*Worker
-	for id, reached := range reach(s.run, []Edge{g.in}) {
-		switch w := s.run.Workers[id]; {
-		case !reached || w == g.w:
-		case w.lends:
-			return
-		default:
-			holders = append(holders, w)
-		}
+	if holders, known := s.holders(g.w, []Edge{g.in}, false); known {
+		s.parked(g.w, waitgraph.Task{Kind: waitgraph.Tasks, On: holders, Epoch: epoch}, g.waits.since.Load(), 0)
 	}
-	s.parked(g.w, waitgraph.Task{Kind: waitgraph.Tasks, On: s.alive(holders), Epoch: epoch}, g.waits.since.Load(), 0)
 }
 
 // cover returns the tag of an item that comes in with t, and has been admitted.

@@ -164,10 +164,11 @@ func (in *inquiry) decide(a *attempt, ds []Decision, err error, letters func() [
 	return failed, false
 }
 
-// retry waits before the next attempt. It reports false if there is none: also where it would be later than the item's deadline. A
-// retry that the budget does not allow is not made, and waits for its next turn.
+// retry waits before the next attempt, for as long as the error asks for at least. It reports false if there is none: also where it
+// would be later than the item's deadline. A retry that the budget does not allow is not made, and waits for its next turn.
 func (in *inquiry) retry(a *attempt, d *Decision, err error) bool {
-	if _, permanent := errors.AsType[*backoff.PermanentError](err); permanent {
+	away, ok := stayAway(err)
+	if !ok {
 		return false
 	}
 	if in.wait == nil {
@@ -176,7 +177,10 @@ func (in *inquiry) retry(a *attempt, d *Decision, err error) bool {
 	for in.retries < d.Times {
 		in.retries++
 		pause := in.wait.NextBackOff()
-		if pause == backoff.Stop || a.late(pause) || !a.W.sleep(pause) {
+		if pause == backoff.Stop {
+			return false
+		}
+		if pause = max(pause, away); a.late(pause) || !a.W.sleep(pause) {
 			return false
 		}
 		if a.allowed() {
@@ -185,6 +189,23 @@ func (in *inquiry) retry(a *attempt, d *Decision, err error) bool {
 		}
 	}
 	return false
+}
+
+// stayAway returns how long an error asks not to be retried. It reports false if there is to be no retry at all: the error is
+// permanent, or it has a method Delay, as refusals have, that says no time to come again.
+func stayAway(err error) (away time.Duration, ok bool) {
+	if _, permanent := errors.AsType[*backoff.PermanentError](err); permanent {
+		return 0, false
+	}
+	refusal, ok := errors.AsType[interface {
+		error
+		Delay() time.Duration
+	}](err)
+	if !ok {
+		return 0, true
+	}
+	away = refusal.Delay()
+	return away, away > 0
 }
 
 // allowed asks the budget for a retry. A call that was not made costs nothing to make again.

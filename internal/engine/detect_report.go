@@ -30,19 +30,21 @@ type Hop struct {
 	Capacity int
 	OnFull   queue.Policy
 	Waited   time.Duration
-	Holds    int // items that it gathers, and has too few of
+	Holds    int    // items that it gathers, and has too few of
+	Source   string // that gives no more before something settles; "" where it is no source
 
 	edge Edge
 }
 
 // Waits says what it waits for.
 func (h *Hop) Waits() string {
-	switch h.For {
-	case waitgraph.Room:
+	switch {
+	case h.For == waitgraph.Room:
 		return "to write"
-	case waitgraph.Items:
+	case h.For == waitgraph.Items:
 		return "to read"
-	case waitgraph.Tasks, waitgraph.Moves:
+	case h.Source != "":
+		return "for a settlement"
 	}
 	return "for its turn"
 }
@@ -70,7 +72,7 @@ func (m *monitor) describe(k *waitgraph.Knot, now int64) *Deadlock {
 // hop describes a worker that waits for another one, -1 for any.
 func (m *monitor) hop(task, next int, now int64) Hop {
 	t, wait, w := &m.survey.graph.Tasks[task], &m.survey.waits[task], m.run.Workers[task]
-	h := Hop{For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds}
+	h := Hop{For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds, Source: wait.source}
 	if t.Kind != waitgraph.Tasks {
 		id := t.On[0]
 		for _, on := range t.On {
@@ -90,6 +92,9 @@ func (m *monitor) hop(task, next int, now int64) Hop {
 // stageAt names the stage of a worker that waits: the one behind the edge where it waits for an item, and the last one in front of
 // where it waits for room. A worker without a stage has the name of the edge that it feeds.
 func (m *monitor) stageAt(w *Worker, h *Hop) string {
+	if h.Source != "" {
+		return h.Source
+	}
 	if h.For == waitgraph.Items {
 		if name := h.edge.stageOf(w); name != "" {
 			return name

@@ -62,6 +62,7 @@ func GroupBy[K comparable, T, U any](w *Worker, st *Stage, in Input[T], out *Lin
 	out.Feed(w)
 	w.SmallChunks()
 	w.Hold(r.Most) // what each stage is working on
+	w.hides = always
 	w.run.Edges = append(w.run.Edges, r)
 	w.quits = append(w.quits, func() { r.Abort(w.Cause()) })
 	w.Body(r.run, r.leave)

@@ -96,7 +96,7 @@ type hubTail[T any] struct {
 
 // FeedHub makes w put everything from in into the edges of the hub's members.
 func FeedHub[T any](w *Worker, st *Stage, in Input[T], h *Hub[T]) {
-	w.lends = true
+	w.hides = always
 	t := &hubTail[T]{Fused: NewFused(w, st), in: in, hub: h, buf: chunkBuffer[T]{tagged: true}}
 	w.sink = true
 	w.run.OnDrain(h.drain)

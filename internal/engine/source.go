@@ -24,6 +24,7 @@ type sourceHead[T any] struct {
 	ctx      context.Context // ends with the worker, or when a drain begins
 	cancel   context.CancelCauseFunc
 	draining atomic.Bool
+	limit    *exhaustible // nil where the source does not say when it gives no more
 	buf      []stage.Item[T]
 }
 
@@ -48,6 +49,12 @@ func (h *sourceHead[T]) register(src any) {
 	h.Stage.pulling = true
 	h.W.run.Register(SourcePart, h.Stage.Name, src)
 	h.W.run.OnDrain(h.drain)
+	if x, ok := src.(stage.Exhauster); ok {
+		_, follows := src.(stage.Follower)
+		draining := func() bool { return h.draining.Load() || h.ctx.Err() != nil }
+		h.limit = &exhaustible{Exhauster: x, w: h.W, name: h.Stage.Name, follows: follows, draining: draining}
+		h.W.run.spots = append(h.W.run.spots, h.limit)
+	}
 	h.W.quits = append(h.W.quits, func() { h.cancel(h.W.Cause()) })
 	h.W.opens = append(h.W.opens, func() { h.ctx, h.cancel = context.WithCancelCause(h.W.parent) })
 }
@@ -82,7 +89,7 @@ func (h *sourceHead[T]) Pull(dst []T, tags []*Tag) (int, error) {
 			return 0, err
 		}
 		h.Stage.pulls.Start(now)
-		n, err := h.call(dst[:k], tags)
+		n, err := h.call(now, dst[:k], tags)
 		now = clock.Now()
 		h.Stage.pulls.Stop(now)
 		h.W.took(now, k, n)
@@ -107,10 +114,14 @@ func (h *sourceHead[T]) over() error {
 	return h.W.Gone()
 }
 
-// call pulls once.
-func (h *sourceHead[T]) call(dst []T, tags []*Tag) (n int, err error) {
+// call pulls once, at now.
+func (h *sourceHead[T]) call(now int64, dst []T, tags []*Tag) (n int, err error) {
 	defer h.Guard(&err)
 	h.W.active.Store(h.Stage)
+	if h.limit != nil {
+		h.limit.begin(now)
+		defer h.limit.waits.end()
+	}
 	if h.items == nil {
 		n, err = h.plain.Pull(h.ctx, dst)
 	} else {

@@ -11,7 +11,7 @@ import (
 //
 // Who is parked at an edge is known from the queue, whose lock makes sure that it has not been signalled. So nothing is written
 // for the monitor but what the line of the waiting is. Whoever is found nowhere can move: it is running, in user code, waits for
-// a source, a time or a subscriber.
+// a time, a subscriber, or a source that has not said that it gives no more.
 type survey struct {
 	run     *Run
 	graph   waitgraph.Snapshot
@@ -23,9 +23,10 @@ type survey struct {
 
 // wait is what the report needs to know about a worker that waits.
 type wait struct {
-	found bool
-	since int64
-	holds int
+	found  bool
+	since  int64
+	holds  int
+	source string // that gives no more; "" where it waits for something else
 }
 
 // take looks at everything once.
@@ -56,7 +57,7 @@ func (s *survey) parked(w *Worker, t waitgraph.Task, since int64, holds int) {
 		s.graph.Tasks[at] = waitgraph.Task{Epoch: t.Epoch}
 		return
 	}
-	s.waits[at] = wait{true, since, holds}
+	s.waits[at] = wait{found: true, since: since, holds: holds}
 	s.graph.Tasks[at] = t
 }
 

@@ -54,7 +54,7 @@ type Worker struct {
 	quits   []func()     // tell the heads from another goroutine
 	closes  []func()     // called when the worker has ended
 	gate    *Gate        // of the loop that it lets items into
-	lends   bool         // it hands items to other runs
+	hides   func() bool  // whether items may be with goroutines that are not looked at, such as other runs; nil: never
 	outs    []output     // the edges that it feeds
 	opens   []func()     // called when the run starts, before any goroutine
 	inHand  atomic.Int64 // items of the last chunk

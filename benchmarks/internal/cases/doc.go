@@ -4,7 +4,11 @@
 // items, their sum, and the order where it is promised.
 package cases
 
-import "github.com/weir-go/weir/benchmarks/internal/bench"
+import (
+	"slices"
+
+	"github.com/weir-go/weir/benchmarks/internal/bench"
+)
 
 // edge is the capacity of the edges and channels of the hop graphs.
 const edge = 1024
@@ -14,14 +18,15 @@ const amortised = 8_000_000
 
 // All returns the cases in the order of the table.
 func All() []bench.Case {
-	return []bench.Case{
+	return slices.Concat([]bench.Case{
 		Hop(), HopWork(), HopWatched(),
 		Fused(), FusedTry(),
 		ParallelWork(false), ParallelWork(true), Parallel(false), Parallel(true),
 		DropNewest(), DropOldest(), OfferNewest(), OfferOldest(),
 		NATSSource(), NATSCumulative(), NATSCumulativeAlike(), NATSSink(), NATSSinkBare(),
 		Latency(),
+	}, Controls(), []bench.Case{
 		Claims(),
 		Small(), SmallEdges(), SmallBuilt(),
-	}
+	})
 }
