@@ -98,7 +98,7 @@ func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue
 	cfg := queue.Config[T]{
 		Name: name, Capacity: e.Capacity, OnFull: e.OnFull, MaxWait: e.MaxWait,
 		MaxWeight: e.MaxWeight, Weight: guard(name, e.Weight, -1, failed), Tagged: s.Tagged,
-		Target: e.Target, CoDel: codel.Config(e.CoDel), Deadline: e.deadlines(name, s, failed),
+		Target: e.Target, CoDel: codel.Config(e.CoDel), Deadline: e.deadlines(name, s, failed), OfTag: e.Deadline == nil,
 	}
 	if e.Discipline != nil {
 		e.Discipline.order().configure(&cfg, failed)

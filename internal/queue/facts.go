@@ -44,6 +44,9 @@ func (c *Config[T]) asks() bool {
 	return c.MaxWeight > 0 || c.Deadline != nil || c.Order.Kind != FIFO
 }
 
+// bare reports whether there is nothing to ask about an item with the tag t.
+func (q *Queue[T]) bare(t *Tag) bool { return t == nil && q.tagOnly }
+
 // inspect asks for the facts of each value, before the lock is taken.
 func (p *putting[T]) inspect() error {
 	if p.w != nil {
@@ -51,7 +54,12 @@ func (p *putting[T]) inspect() error {
 	}
 	var read clock.Moment
 	for i, v := range p.values {
-		f, err := p.q.factsOf(v, p.q.tagOf(p.tags, i), &read)
+		t := p.q.tagOf(p.tags, i)
+		if p.q.bare(t) {
+			p.facts = append(p.facts, facts{deadline: never})
+			continue
+		}
+		f, err := p.q.factsOf(v, t, &read)
 		if err != nil {
 			return err
 		}

@@ -155,7 +155,11 @@ func (q *Queue[T]) loseAll(values []T, tags []*Tag) {
 func (q *Queue[T]) offer(v T, t *Tag) (time.Duration, error) {
 	var f facts
 	var err error
-	if q.asks {
+	switch {
+	case !q.asks:
+	case q.bare(t):
+		f.deadline = never
+	default:
 		if f, err = q.factsOf(v, t, new(clock.Moment)); err != nil {
 			return 0, err
 		}

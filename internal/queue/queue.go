@@ -20,6 +20,7 @@ type Queue[T any] struct {
 	hints     bool // offers to the full queue are refused without the lock
 	exchanges bool // an offer to the full queue takes the slot of the oldest item
 	asks      bool // items have facts
+	tagOnly   bool // and only those with a tag
 
 	// full is a hint for producers whose items would be refused: true only while the queue is open and full.
 	full    atomic.Bool
@@ -85,6 +86,7 @@ type offered[T any] struct {
 func New[T any](cfg Config[T]) *Queue[T] {
 	q := &Queue[T]{cfg: cfg, fair: cfg.Fair}
 	q.asks, q.exit = cfg.asks(), newExit(&q.cfg)
+	q.tagOnly = cfg.OfTag && cfg.MaxWeight == 0 && cfg.Order.Kind == FIFO
 	if q.exit.late {
 		q.count.service.recent = new(recent)
 	}
