@@ -176,22 +176,19 @@ func TestRandomLoopsAgainstAReference(t *testing.T) {
 	})
 }
 
-// try runs the loop and says what is wrong.
-func (p *loopPlan) try(ctx context.Context) string {
-	b, got := newBroker(p.n), newSeen[laps]()
-	var pulled atomic.Int64
-	f := flow.FromItems(b).Map(func(i int) laps { pulled.Add(1); return p.value(i) }).Loop(p.loopForm(), p.body)
-	if p.fault == aTake {
-		f = f.Take(p.take)
+// disturbed runs f with a fault from outside, and returns whether it started and how it ended.
+func disturbed[T any](ctx context.Context, f flow.Flow[T], each func(context.Context, T) error, fault, take int, before time.Duration) (started bool, err error) {
+	if fault == aTake {
+		f = f.Take(take)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := f.ForEach(got.each).Start(ctx)
+	r, err := f.ForEach(each).Start(ctx)
 	if err != nil {
-		return err.Error()
+		return false, err
 	}
-	time.Sleep(p.before)
-	switch p.fault {
+	time.Sleep(before)
+	switch fault {
 	case aStop:
 		r.Stop()
 	case aCancel:
@@ -199,7 +196,18 @@ func (p *loopPlan) try(ctx context.Context) string {
 	case aDrain:
 		_ = r.Drain(ctx) // Wait says the same
 	}
-	err = r.Wait()
+	return true, r.Wait()
+}
+
+// try runs the loop and says what is wrong.
+func (p *loopPlan) try(ctx context.Context) string {
+	b, got := newBroker(p.n), newSeen[laps]()
+	var pulled atomic.Int64
+	f := flow.FromItems(b).Map(func(i int) laps { pulled.Add(1); return p.value(i) }).Loop(p.loopForm(), p.body)
+	started, err := disturbed(ctx, f, got.each, p.fault, p.take, p.before)
+	if !started {
+		return err.Error()
+	}
 	return p.judge(err, b, got.values(), int(pulled.Load()))
 }
 
@@ -272,25 +280,10 @@ func (p *primedPlan) try(ctx context.Context) string {
 	b, got := newBroker(p.n), newSeen[int]()
 	var pulled, twice atomic.Int64
 	f := flow.FromItems(b).Tap(func(int) { pulled.Add(1) }).PrimedLoop(ints(p.k), p.body(&twice))
-	if p.fault == aTake {
-		f = f.Take(p.take)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r, err := f.ForEach(got.each).Start(ctx)
-	if err != nil {
+	started, err := disturbed(ctx, f, got.each, p.fault, p.take, p.before)
+	if !started {
 		return err.Error()
 	}
-	time.Sleep(p.before)
-	switch p.fault {
-	case aStop:
-		r.Stop()
-	case aCancel:
-		cancel()
-	case aDrain:
-		_ = r.Drain(ctx) // Wait says the same
-	}
-	err = r.Wait()
 	if n := twice.Load(); n > 0 {
 		return fmt.Sprintf("%d items had a token that another one had", n)
 	}
