@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -30,8 +29,6 @@ type binding struct {
 
 const (
 	mostRequests = 8 // of one fetcher at once; half of the credit is asked for at a time, so there are seldom more than 3
-	bindFirst    = 50 * time.Millisecond
-	bindMost     = time.Second
 )
 
 // bind finds the consumer, or makes it, and looks at every setting. It waits for a server that is down.
@@ -41,28 +38,15 @@ func bind(ctx context.Context, nc *nats.Conn, c *SourceConfig) (*binding, error)
 		return nil, err
 	}
 	var b *binding
-	try := func() error {
-		ctx, cancel := context.WithTimeout(ctx, infoWait)
-		defer cancel()
-		var err error
-		if b, err = bindOnce(ctx, js, c); err != nil && !transient(err) {
-			return backoff.Permanent(err)
-		}
+	name := fmt.Sprintf("jetstream: consumer %q of stream %q", c.Durable, c.Stream)
+	err = persist(ctx, name, func(ctx context.Context) error {
+		b, err = bindOnce(ctx, js, name, c)
 		return err
-	}
-	pace := backoff.NewExponentialBackOff(backoff.WithInitialInterval(bindFirst),
-		backoff.WithMaxInterval(bindMost), backoff.WithMaxElapsedTime(0))
-	if err := backoff.Retry(try, backoff.WithContext(pace, ctx)); err != nil {
-		if cause := context.Cause(ctx); cause != nil && transient(err) {
-			return nil, fmt.Errorf("jetstream: consumer %q of stream %q: no answer: %w", c.Durable, c.Stream, cause)
-		}
-		return nil, err
-	}
-	return b, nil
+	})
+	return b, err
 }
 
-func bindOnce(ctx context.Context, js jetstream.JetStream, c *SourceConfig) (*binding, error) {
-	name := fmt.Sprintf("jetstream: consumer %q of stream %q", c.Durable, c.Stream)
+func bindOnce(ctx context.Context, js jetstream.JetStream, name string, c *SourceConfig) (*binding, error) {
 	stream, err := js.Stream(ctx, c.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -185,26 +169,6 @@ func filters(c *jetstream.ConsumerConfig) []string {
 
 func sameSubjects(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// transient tells whether waiting may mend an error of the API.
-func transient(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code == 503 && !errors.Is(err, jetstream.ErrJetStreamNotEnabled)
-	}
-	var known jetstream.JetStreamError
-	if errors.As(err, &known) && known.APIError() != nil {
-		return known.APIError().Code == 503
-	}
-	for _, t := range []error{
-		context.DeadlineExceeded, context.Canceled, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
-		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse,
-	} {
-		if errors.Is(err, t) {
-			return true
-		}
-	}
-	return false
 }
 
 // recreate makes a consumer that was deleted once more. On streams that keep what was acknowledged it starts behind position.

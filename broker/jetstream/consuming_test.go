@@ -91,7 +91,18 @@ func (l *lab) stream(change ...func(*jetstream.StreamConfig)) {
 	for _, c := range change {
 		c(&cfg)
 	}
-	if _, err := l.js.CreateStream(l.t.Context(), cfg); err != nil {
+	l.answered(func(ctx context.Context) error {
+		_, err := l.js.CreateStream(ctx, cfg)
+		return err
+	})
+}
+
+// answered asks the API of the server until there is an answer, and fails the test where none comes within a minute.
+func (l *lab) answered(ask func(context.Context) error) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := persist(ctx, l.t.Name(), ask); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -136,12 +147,11 @@ func (l *lab) openOn(nc *nats.Conn, c SourceConfig) *Fetcher {
 
 func (l *lab) info() *jetstream.ConsumerInfo {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	c, err := l.js.Consumer(ctx, "S", "d")
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	var c jetstream.Consumer
+	l.answered(func(ctx context.Context) (err error) {
+		c, err = l.js.Consumer(ctx, "S", "d")
+		return err
+	})
 	return c.CachedInfo()
 }
 

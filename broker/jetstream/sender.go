@@ -96,9 +96,16 @@ func (s *Sender) inspect(ctx context.Context) error {
 		return err
 	}
 	s.js = js
-	info, err := s.info(ctx)
+	var info *jetstream.StreamInfo
+	name := "jetstream: " + s.where
+	err = persist(ctx, name, func(ctx context.Context) error {
+		if info, err = s.info(ctx); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("jetstream: %s: %w", s.where, err)
+		return err
 	}
 	found := checkStream(info, streamUse{role: sending, policy: s.cfg.OnFull, unbounded: s.cfg.Unbounded})
 	found = append(found, connAdvice(s.nc)...)

@@ -167,10 +167,11 @@ func TestOrderedKeepsTheOrderOnAFullStream(t *testing.T) {
 // drain consumes n messages of stream S and hands over their payloads when it has them all.
 func (l *lab) drain(n int) <-chan []string {
 	l.t.Helper()
-	c, err := l.js.CreateConsumer(l.t.Context(), "S", jetstream.ConsumerConfig{Durable: "drain", AckPolicy: jetstream.AckExplicitPolicy})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	var c jetstream.Consumer
+	l.answered(func(ctx context.Context) (err error) {
+		c, err = l.js.CreateConsumer(ctx, "S", jetstream.ConsumerConfig{Durable: "drain", AckPolicy: jetstream.AckExplicitPolicy})
+		return err
+	})
 	done := make(chan []string, 1)
 	go func() {
 		var all []string

@@ -47,12 +47,11 @@ func (l *lab) update(change func(*jetstream.StreamConfig)) {
 
 func (l *lab) state() jetstream.StreamState {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	s, err := l.js.Stream(ctx, "S")
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	var s jetstream.Stream
+	l.answered(func(ctx context.Context) (err error) {
+		s, err = l.js.Stream(ctx, "S")
+		return err
+	})
 	return s.CachedInfo().State
 }
 

@@ -17,7 +17,7 @@ import (
 // is above what was asked for, or another rule, retention or storage than that, is an error which names both values: lowering
 // a limit may delete messages, or stop whoever else writes to the stream. All findings come in one error.
 //
-// It waits for a server that can't be reached until ctx ends. A stream without a limit is refused with [broker.ErrUnbounded].
+// It waits for a server that can't be reached, and asks again where an answer is lost, until ctx ends. A stream without a limit is refused with [broker.ErrUnbounded].
 func EnsureStream(ctx context.Context, nc *nats.Conn, c StreamConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -26,14 +26,26 @@ func EnsureStream(ctx context.Context, nc *nats.Conn, c StreamConfig) error {
 	if err != nil {
 		return err
 	}
-	info, err := makeStream(ctx, js, c.settings())
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		info, err = adjustStream(ctx, js, c)
-	}
+	var info *jetstream.StreamInfo
+	name := fmt.Sprintf("jetstream: stream %q", c.Name)
+	err = persist(ctx, name, func(ctx context.Context) error {
+		if info, err = ensureOnce(ctx, js, c); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("jetstream: stream %q: %w", c.Name, err)
+		return err
 	}
 	return checkStream(info, c.use()).err(false)
+}
+
+func ensureOnce(ctx context.Context, js jetstream.JetStream, c StreamConfig) (*jetstream.StreamInfo, error) {
+	info, err := makeStream(ctx, js, c.settings())
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return adjustStream(ctx, js, c)
+	}
+	return info, err
 }
 
 // storeRetry is how long the folder of streams may take to go, when the last stream was deleted just now. A stream made
