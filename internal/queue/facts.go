@@ -41,7 +41,7 @@ func WrongItem(err error) bool {
 
 // asks reports whether items have facts.
 func (c *Config[T]) asks() bool {
-	return c.MaxWeight > 0 || c.Deadline != nil || c.Order.Kind != FIFO
+	return c.MaxWeight > 0 || c.Deadline != nil || c.Order.Kind.slotted()
 }
 
 // bare reports whether there is nothing to ask about an item with the tag t.

@@ -132,7 +132,7 @@ func (f *fair) pick(free int) int32 {
 		if l.waits && l.out() {
 			return lane
 		}
-		f.outside.drop(1)
+		f.outside.drop(head, 1)
 		l.listed = false
 	}
 	if free <= f.keeps {

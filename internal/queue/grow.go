@@ -33,7 +33,7 @@ func (q *Queue[T]) Shed(o stage.Outcome) bool {
 		return false
 	}
 	t := q.oldestTag()
-	drops := q.shed(1, DropShed, nil)
+	drops := q.shed(head, 1, DropShed, nil)
 	q.hint()
 	q.wakePutters()
 	q.mu.Unlock()

@@ -26,6 +26,9 @@ func (k Kind) String() string {
 	return names[k]
 }
 
+// slotted reports whether each item has a slot, because it may leave from anywhere. The others leave at an end.
+func (k Kind) slotted() bool { return k != FIFO && k != Newest }
+
 // Order says in which order items are served, and who pays when there is no room. The zero value is FIFO.
 type Order struct {
 	Kind     Kind
@@ -58,15 +61,13 @@ type order interface {
 // newOrder returns the order at work over s.
 func newOrder(o *Order, onFull Policy, s *slots) order {
 	switch o.Kind {
-	case Newest:
-		return newNewest(o, s)
 	case Fair:
 		return newFair(o, onFull, s)
 	case ByRank:
 		return newRanks(o, onFull, s)
 	case Largest:
 		return newLargest(o, onFull, s)
-	case FIFO:
+	case FIFO, Newest:
 	}
 	return nil
 }

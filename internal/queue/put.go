@@ -197,7 +197,7 @@ func (q *Queue[T]) exchange(v T, t *Tag, deadline int64) (oldest T, tag *Tag) {
 	if q.exit.late {
 		q.deadlines.rotate(deadline)
 	}
-	at, _ := q.marks.take(1)
+	at, _ := q.marks.take(head, 1)
 	q.count.little.left(at, 1)
 	q.stamp(1, true)
 	q.count.in++

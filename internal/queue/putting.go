@@ -25,7 +25,7 @@ type putting[T any] struct {
 	tags   []*Tag
 	facts  []facts
 	done   <-chan struct{}
-	now    int64 // when the clock was last read for an order other than FIFO; 0: not yet
+	now    int64 // when the clock was last read for items in slots; 0: not yet
 
 	taken int // values that are the queue's business now
 	lost  int // those of them that were dropped on arrival
@@ -116,7 +116,7 @@ func (p *putting[T]) accept(k int, evicting bool) {
 	p.taken = to
 }
 
-// record keeps the facts of values that are served in the order of arrival.
+// record keeps the facts of values that go into the rings.
 func (p *putting[T]) record(from, to int) {
 	q, k := p.q, to-from
 	if q.cfg.MaxWeight > 0 {
@@ -259,12 +259,12 @@ func (p *putting[T]) evict() {
 	q := p.q
 	if p.q.cfg.MaxWeight == 0 {
 		k := min(len(p.values)-p.taken, q.cfg.Capacity)
-		p.drops = q.shed(k, DropFull, p.drops)
+		p.drops = q.shed(head, k, DropFull, p.drops)
 		p.accept(k, true)
 		return
 	}
 	for p.fits() == 0 {
-		p.drops = q.shed(1, DropFull, p.drops)
+		p.drops = q.shed(head, 1, DropFull, p.drops)
 	}
 	p.accept(1, true)
 }
@@ -282,8 +282,8 @@ func (q *Queue[T]) unreserve(w *Waiter) {
 	}
 }
 
-// shed drops the k oldest items and appends them to drops if somebody wants to know.
-func (q *Queue[T]) shed(k int, why Reason, drops []drop[T]) []drop[T] {
+// shed drops the first k items at e, the oldest in slots, and appends them to drops if somebody wants to know.
+func (q *Queue[T]) shed(e end, k int, why Reason, drops []drop[T]) []drop[T] {
 	if q.slab != nil {
 		for range k {
 			drops = q.dropSlot(q.slab.age.first, why, drops)
@@ -293,12 +293,12 @@ func (q *Queue[T]) shed(k int, why Reason, drops []drop[T]) []drop[T] {
 	if q.cfg.Dropped != nil {
 		drops = slices.Grow(drops, k)
 		for i := range k {
-			drops = append(drops, drop[T]{q.values.buf[q.values.at(i)], q.tagOf(q.tags.buf, q.tags.at(i)), why})
+			drops = append(drops, drop[T]{q.values.buf[q.values.slot(e, i)], q.tagOf(q.tags.buf, q.tags.slot(e, i)), why})
 		}
 	}
-	q.remove(k)
+	q.remove(e, k)
 	for left := k; left > 0; {
-		at, n := q.marks.take(left)
+		at, n := q.marks.take(e, left)
 		q.count.little.left(at, n)
 		left -= n
 	}
@@ -306,20 +306,20 @@ func (q *Queue[T]) shed(k int, why Reason, drops []drop[T]) []drop[T] {
 	return drops
 }
 
-// remove forgets the k oldest items, except for their marks.
-func (q *Queue[T]) remove(k int) {
-	q.values.drop(k)
+// remove forgets the first k items at e, except for their marks.
+func (q *Queue[T]) remove(e end, k int) {
+	q.values.drop(e, k)
 	if q.cfg.Tagged {
-		q.tags.drop(k)
+		q.tags.drop(e, k)
 	}
 	if q.cfg.MaxWeight > 0 {
 		for i := range k {
-			q.weight -= q.weights.buf[q.weights.at(i)]
+			q.weight -= q.weights.buf[q.weights.slot(e, i)]
 		}
-		q.weights.drop(k)
+		q.weights.drop(e, k)
 	}
 	if q.exit.late {
-		q.deadlines.drop(k)
+		q.deadlines.drop(e, k)
 	}
 }
 

@@ -38,7 +38,8 @@ type Queue[T any] struct {
 	weights   ring[int64]
 	deadlines ring[int64]
 	marks     marks
-	slab      *slab[T] // what waits, in another order; nil: FIFO
+	newest    *newest  // which end of the rings is served; nil: the head
+	slab      *slab[T] // what waits, in an order that the rings can't have; nil: the rings
 	doors     *doors   // where producers wait by lane; nil: in putters only
 	exit      exit
 	weight    int64
@@ -86,11 +87,14 @@ type offered[T any] struct {
 func New[T any](cfg Config[T]) *Queue[T] {
 	q := &Queue[T]{cfg: cfg, fair: cfg.Fair}
 	q.asks, q.exit = cfg.asks(), newExit(&q.cfg)
-	q.tagOnly = cfg.OfTag && cfg.MaxWeight == 0 && cfg.Order.Kind == FIFO
+	q.tagOnly = cfg.OfTag && cfg.MaxWeight == 0 && !cfg.Order.Kind.slotted()
 	if q.exit.late {
 		q.count.service.recent = new(recent)
 	}
-	if cfg.Order.Kind != FIFO {
+	switch {
+	case cfg.Order.Kind == Newest:
+		q.newest = newNewest(&cfg.Order)
+	case cfg.Order.Kind.slotted():
 		q.slab = newSlab(&q.cfg)
 		if cfg.OnFull == Block {
 			q.doors = newDoors(q.slab.order, cfg.Order.Lanes)
@@ -232,11 +236,12 @@ func (q *Queue[T]) empty() []*Tag {
 		return q.slab.drain()
 	}
 	tags := make([]*Tag, q.tags.n)
-	q.tags.pop(tags)
-	q.values.drop(q.values.n)
-	q.weights.drop(q.weights.n)
-	q.deadlines.drop(q.deadlines.n)
-	q.marks.drop(q.marks.n)
+	q.tags.peek(head, tags)
+	q.tags.drop(head, q.tags.n)
+	q.values.drop(head, q.values.n)
+	q.weights.drop(head, q.weights.n)
+	q.deadlines.drop(head, q.deadlines.n)
+	q.marks.drop(head, q.marks.n)
 	return tags
 }
 

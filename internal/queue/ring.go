@@ -1,7 +1,15 @@
 package queue
 
-// ring is a FIFO that grows by doubling up to a bound that its user keeps. Slots are cleared as they empty, so that values can
-// be collected.
+// end is one of the two of a ring.
+type end bool
+
+const (
+	head end = false // the oldest first
+	tail end = true  // the newest first
+)
+
+// ring takes in at its tail and is served at either end. It grows by doubling up to a bound that its user keeps. Slots are cleared as
+// they empty, so that values can be collected.
 type ring[T any] struct {
 	buf  []T
 	head int
@@ -18,8 +26,16 @@ func (r *ring[T]) grow(n, bound int) {
 		size *= 2
 	}
 	buf := make([]T, min(size, bound))
-	r.peek(buf[:r.n])
+	r.peek(head, buf[:r.n])
 	r.buf, r.head = buf, 0
+}
+
+// slot returns the index of the slot k behind the one at e.
+func (r *ring[T]) slot(e end, k int) int {
+	if e == tail {
+		k = r.n - 1 - k
+	}
+	return r.at(k)
 }
 
 // at returns the index of the slot k behind the head.
@@ -45,31 +61,36 @@ func (r *ring[T]) add(v T) {
 	r.n++
 }
 
-// peek copies the first len(dst) values out.
-func (r *ring[T]) peek(dst []T) {
+// peek copies the first len(dst) values at e out.
+func (r *ring[T]) peek(e end, dst []T) {
+	if e == tail {
+		for k := range dst {
+			dst[k] = r.buf[r.slot(tail, k)]
+		}
+		return
+	}
 	k := copy(dst, r.buf[r.head:])
 	copy(dst[k:], r.buf)
 }
 
-// drop forgets the first k values.
-func (r *ring[T]) drop(k int) {
+// drop forgets the first k values at e.
+func (r *ring[T]) drop(e end, k int) {
 	if k == 0 {
 		return
 	}
-	if end := r.head + k; end <= len(r.buf) {
-		clear(r.buf[r.head:end])
+	from := r.head
+	if e == tail {
+		from = r.at(r.n - k)
 	} else {
-		clear(r.buf[r.head:])
+		r.head = r.at(k)
+	}
+	if end := from + k; end <= len(r.buf) {
+		clear(r.buf[from:end])
+	} else {
+		clear(r.buf[from:])
 		clear(r.buf[:end-len(r.buf)])
 	}
-	r.head = r.at(k)
 	r.n -= k
-}
-
-// pop moves the first len(dst) values to dst.
-func (r *ring[T]) pop(dst []T) {
-	r.peek(dst)
-	r.drop(len(dst))
 }
 
 // rotate puts v at the end of a full ring in place of the first value, which it returns.
@@ -106,23 +127,15 @@ func (m *marks) last() *mark { return &m.buf[m.at(m.n-1)] }
 // extend counts n more items under the last mark.
 func (m *marks) extend(n int) { m.last().n += n }
 
-// take forgets the oldest items, at most limit and only those of one mark, and returns when they were accepted and how many
+// take forgets the first items at e, at most limit and only those of one mark, and returns when they were accepted and how many
 // they are.
-func (m *marks) take(limit int) (at int64, n int) {
-	first := &m.buf[m.head]
+func (m *marks) take(e end, limit int) (at int64, n int) {
+	first := &m.buf[m.slot(e, 0)]
 	at, n = first.at, min(limit, first.n)
 	if first.n -= n; first.n == 0 {
-		m.drop(1)
+		m.drop(e, 1)
 	}
 	return at, n
-}
-
-// forget forgets the oldest n items.
-func (m *marks) forget(n int) {
-	for n > 0 {
-		_, k := m.take(n)
-		n -= k
-	}
 }
 
 // oldest returns when the item at the head was accepted, and how many came with it.

@@ -74,35 +74,61 @@ func (q *Queue[T]) pop(w *Waiter, dst []T, tags []*Tag, now int64) int {
 	return n
 }
 
-// popFirst moves the first len(dst) items out, those less that are not to start.
+// serves returns the end at which the rings are served now. There is an item.
+func (q *Queue[T]) serves(now int64) end {
+	if q.newest == nil {
+		return head
+	}
+	return q.newest.look(now, wait(now, q.oldest()), q.values.n-1)
+}
+
+// popFirst moves the first len(dst) items of the rings out, those less that are not to start.
 func (q *Queue[T]) popFirst(dst []T, tags []*Tag, now int64) int {
-	n := len(dst)
+	e, n := q.serves(now), len(dst)
 	if q.exit.on {
-		n = q.passing(n, now)
+		n = q.passing(e, n, now)
 	}
-	q.values.peek(dst[:n])
+	oldest := wait(now, q.oldest())
+	q.values.peek(e, dst[:n])
 	if q.cfg.Tagged {
-		q.tags.peek(tags[:n])
+		q.tags.peek(e, tags[:n])
 	}
-	q.remove(n)
+	q.remove(e, n)
 	for left := n; left > 0; {
-		at, k := q.marks.take(left)
+		at, k := q.marks.take(e, left)
 		waited := wait(now, at)
 		q.count.sojourn.Record(waited, int64(k))
-		q.count.floor.see(waited, now)
 		q.count.little.left(at, k)
 		left -= k
+		if e == head {
+			oldest = waited
+			q.count.floor.see(oldest, now)
+		}
+	}
+	if e == tail {
+		q.count.floor.see(oldest, now)
+	}
+	if q.newest != nil {
+		q.newest.look(now, oldest, q.values.n) // the last of them: the law looks at each
 	}
 	return n
 }
 
-// passing returns how many of the first n items may start, up to one that may not. The first one may.
-func (q *Queue[T]) passing(n int, now int64) int {
+// passing returns how many of the first n items at e may start, up to one that may not. The first one may.
+func (q *Queue[T]) passing(e end, n int, now int64) int {
+	if q.exit.states == nil {
+		for k := range n {
+			if q.late(now, q.deadlines.buf[q.deadlines.slot(e, k)]) {
+				return k
+			}
+		}
+		return n
+	}
 	k := 0
 	for run := 0; k < n; run++ {
-		m := q.marks.buf[q.marks.at(run)]
+		m := q.marks.buf[q.marks.slot(e, run)]
 		for range min(m.n, n-k) {
-			if _, drop := q.judge(now, q.leaving(k, m.at), false); drop {
+			if _, drop := q.judge(now, q.leaving(e, k, m.at), false); drop {
 				return k
 			}
 			k++
@@ -111,11 +137,11 @@ func (q *Queue[T]) passing(n int, now int64) int {
 	return k
 }
 
-// leaving is the k-th item of those that are served in the order of arrival, which was accepted at the moment at.
-func (q *Queue[T]) leaving(k int, at int64) leaving {
+// leaving is the k-th item at e, which was accepted at the moment at.
+func (q *Queue[T]) leaving(e end, k int, at int64) leaving {
 	i := leaving{at: at, deadline: never, behind: q.values.n - 1 - k}
 	if q.exit.late {
-		i.deadline = q.deadlines.buf[q.deadlines.at(k)]
+		i.deadline = q.deadlines.buf[q.deadlines.slot(e, k)]
 	}
 	return i
 }
@@ -160,18 +186,27 @@ func (q *Queue[T]) sift(now int64) (drops []drop[T]) {
 	return drops
 }
 
+// siftFirst looks at the oldest item as well, which may not be next.
 func (q *Queue[T]) siftFirst(now int64) (drops []drop[T]) {
 	for q.values.n > 0 && len(drops) < expiredPerLock {
 		oldest := q.marks.oldest()
 		if q.expired(now, oldest.at) {
-			drops = q.shed(min(oldest.n, expiredPerLock), DropExpired, drops)
+			drops = q.shed(head, min(oldest.n, expiredPerLock), DropExpired, drops)
 			continue
 		}
-		why, drop := q.judge(now, q.leaving(0, oldest.at), true)
+		if q.exit.late && q.late(now, q.deadlines.buf[q.deadlines.head]) {
+			drops = q.shed(head, 1, DropDeadline, drops)
+			continue
+		}
+		if !q.exit.on {
+			break
+		}
+		e := q.serves(now)
+		why, drop := q.judge(now, q.leaving(e, 0, q.marks.buf[q.marks.slot(e, 0)].at), true)
 		if !drop {
 			break
 		}
-		drops = q.shed(1, why, drops)
+		drops = q.shed(e, 1, why, drops)
 	}
 	return drops
 }
