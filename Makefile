@@ -7,13 +7,14 @@ GOLANGCI_VERSION := v2.15.0
 GOFUMPT_VERSION  := v0.12.0
 VULN_VERSION     := v1.9.0
 
-# Knobs: make demo ARGS="-json", make test TESTFLAGS="-run Batch -v", make fuzz FUZZTIME=1m, make soak SOAK=30m. ETL_QUICK is the small run of `make examples`.
+# Knobs: make demo ARGS="-json", make test TESTFLAGS="-run Batch -v", make fuzz FUZZTIME=1m, make soak SOAK=30m, make figures FIGURES='^F2[01]'. ETL_QUICK is the small run of `make examples`.
 ARGS      ?=
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
 SOAK      ?= 30s
 POINTS    ?= 10000
 SCHEDULES ?= 2000
+FIGURES   ?=
 ETL_QUICK ?= -json -src "$$($(GO) env GOROOT)/src/net"
 GO        ?= go
 
@@ -46,7 +47,7 @@ RACE = $(GO) version >&2 || exit 1; \
 	'*** The tests run WITHOUT -race and can miss data races.' '' >&2; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race-long cover fuzz soak mutants bench experiments check fmt fmt-check vet lint imports vuln examples tidy tools
+.PHONY: help demo test race-long cover fuzz soak figures mutants bench experiments check fmt fmt-check vet lint imports vuln examples tidy tools
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +73,9 @@ soak: ## run random graphs for SOAK (30s), then POINTS (10000) random cancellati
 	@$(RACE); $(GO) test $$race ./flow -run '^TestSoak$$' -count=1 -v -timeout 0 -soak $(SOAK)
 	@$(GO) test ./flow -run '^(TestCancelPoints|TestMemoryIsFlatForAnyNumberOfKeys)$$' -count=1 -v -timeout 0 -cancelpoints $(POINTS) -soak $(SOAK)
 	@$(GO) test ./broker -run '^TestFaultSchedules$$' -count=1 -v -timeout 0 -faultschedules $(SCHEDULES)
+
+figures: ## run each command of docs/reliability.md, or of the rows that match FIGURES
+	@GO='$(GO)' FIGURES='$(FIGURES)' .ci/figures
 
 mutants: ## break the engine on purpose and see that the tests find it
 	@.ci/mutants

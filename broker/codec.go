@@ -3,8 +3,9 @@ package broker
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
+
+	"github.com/weir-go/weir/internal/strictjson"
 )
 
 // Codec turns values into payloads and back. It is safe for concurrent use.
@@ -15,11 +16,8 @@ type Codec[T any] interface {
 	Decode(data []byte, v *T) error
 }
 
-// maxDepth is how deep a JSON document may be nested.
-const maxDepth = 64
-
 // JSON is the codec of values as JSON, as encoding/json has it. A document that is nested deeper than 64 levels, and anything
-// behind the end of the document, is an error.
+// behind the end of the document, is an error. Errors have a few hundred bytes at most, whatever was in the document.
 func JSON[T any]() Codec[T] { return jsonCodec[T]{} }
 
 type jsonCodec[T any] struct{}
@@ -30,35 +28,7 @@ func (jsonCodec[T]) Encode(dst []byte, v T) ([]byte, error) {
 }
 
 func (jsonCodec[T]) Decode(data []byte, v *T) error {
-	if d := depth(data); d > maxDepth {
-		return fmt.Errorf("nested more than %d levels deep", maxDepth)
-	}
-	return json.Unmarshal(data, v)
-}
-
-// depth is how deep a JSON document is nested; it stops counting one level above the limit.
-func depth(data []byte) int {
-	deepest, level := 0, 0
-	inText, escaped := false, false
-	for _, c := range data {
-		switch {
-		case escaped:
-			escaped = false
-		case inText:
-			escaped = c == '\\'
-			inText = c != '"'
-		case c == '"':
-			inText = true
-		case c == '[' || c == '{':
-			level++
-			if deepest = max(deepest, level); deepest > maxDepth {
-				return deepest
-			}
-		case c == ']' || c == '}':
-			level--
-		}
-	}
-	return deepest
+	return strictjson.Unmarshal(data, v)
 }
 
 // Bytes is the codec of payloads as they are. What Decode gives is a copy.

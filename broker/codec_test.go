@@ -1,8 +1,6 @@
 package broker_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -66,34 +64,4 @@ func TestACodecOfOneFunctionFailsTheOtherWay(t *testing.T) {
 	if err := c.Decode(nil, new(int)); err == nil {
 		t.Error("Decode: no error")
 	}
-}
-
-// The scan must find every document too deep that the decoder would go into, and let every other one pass.
-func FuzzDepth(f *testing.F) {
-	for _, s := range []string{`{"a":[1,{"b":"]}\""}]}`, `"[[["`, `[[`, `]]]]`, "\"\\\\\"[", strings.Repeat("[", 70)} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if !json.Valid(data) {
-			_ = broker.Depth(data)
-			return
-		}
-		want, level := 0, 0
-		for dec := json.NewDecoder(bytes.NewReader(data)); ; {
-			tok, err := dec.Token()
-			if err != nil {
-				break
-			}
-			switch tok {
-			case json.Delim('['), json.Delim('{'):
-				level++
-				want = max(want, level)
-			case json.Delim(']'), json.Delim('}'):
-				level--
-			}
-		}
-		if got := broker.Depth(data); min(got, broker.MaxDepth+1) != min(want, broker.MaxDepth+1) {
-			t.Errorf("depth %d, want %d: %q", got, want, data)
-		}
-	})
 }

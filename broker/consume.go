@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weir-go/weir/flow"
@@ -25,7 +26,8 @@ const defaultGrace = 30 * time.Second
 //	Claims: a message is acknowledged when handle has returned nil. An error or a panic has it delivered again, after the
 //	        source's Delay and up to its Attempts.
 //	Ends:   when ctx ends: nothing more is fetched, calls under way finish, the rest goes back at once. That is nil;
-//	        if Grace is over before, flow.ErrStopped. An error of the source ends it as well.
+//	        if Grace is over before, flow.ErrStopped. While the broker is not there it waits, until ctx ends, which is
+//	        nil as well. An error of the source ends it, too.
 func Consume[T any](ctx context.Context, s *Source[T], handle func(context.Context, T) error, o ConsumeOptions) error {
 	opts := []flow.SinkOption{flow.Name("handle"), flow.OnError(flow.Redeliver)}
 	if o.Workers != 0 {
@@ -38,7 +40,16 @@ func Consume[T any](ctx context.Context, s *Source[T], handle func(context.Conte
 	if grace == 0 {
 		grace = defaultGrace
 	}
-	run, err := flow.FromItems(s).ForEach(handle, opts...).Start(context.WithoutCancel(ctx))
+	opening, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
+	opened := context.AfterFunc(ctx, func() { giveUp(context.Cause(ctx)) })
+	run, err := flow.FromItems(s).ForEach(handle, opts...).Start(opening)
+	if !opened() && (err == nil || errors.Is(err, context.Cause(ctx))) {
+		if run != nil {
+			_ = run.Wait() // nothing has been handled that is not given back
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,7 @@ import "github.com/weir-go/weir/stage"
 var (
 	ReadMeta  = readMeta
 	WriteMeta = writeMeta
-	Depth     = depth
 )
-
-// MaxDepth is how deep JSON may be nested.
-const MaxDepth = maxDepth
 
 // Siblings returns what numbers the messages of a durable edge.
 func Siblings(edge string) func(stage.Meta) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,7 @@ const (
 	scheduleAck = 10 * time.Second
 	shortOutage = 3 * time.Second // with a sign of life every scheduleAck/3 nothing expires meanwhile
 	settleDown  = 24 * time.Hour  // within which everything is done once the faults are over
+	replays     = 50              // of one schedule: goroutines may take turns in another order
 )
 
 // plant is two processes that carry numbers from one stream to another, while faults befall them.
@@ -296,9 +298,10 @@ func (p *plant) account(ctx context.Context) error {
 // deleted, processes that are killed, stopped and drained, hours that pass. Then the faults end, and everything must get done: nothing
 // lost, no more repeated than was in flight each time, nobody left. A failure prints the command that repeats its schedule.
 func TestFaultSchedules(t *testing.T) {
-	seeds := []uint64{*faultSchedule}
-	if *faultSchedule == 0 {
-		seeds = nil
+	var seeds []uint64
+	if *faultSchedule != 0 {
+		seeds = slices.Repeat([]uint64{*faultSchedule}, replays)
+	} else {
 		for range *faultSchedules {
 			seeds = append(seeds, rand.Uint64N(1<<40)+1)
 		}

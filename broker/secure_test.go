@@ -28,6 +28,7 @@ func TestHostilePayloadsAreRefusedCheaply(t *testing.T) {
 		"deep objects":     strings.Repeat(`{"a":`, 1<<17),
 		"just too deep":    strings.Repeat("[", 65) + strings.Repeat("]", 65),
 		"a huge number":    "1e400",
+		"a long number":    "1e" + strings.Repeat("4", 1<<18),
 		"two documents":    "[1] [2]",
 		"trailing data":    "[1]x",
 		"nothing":          "",

@@ -8,6 +8,13 @@ import (
 // Advice returns what is not wrong with the blueprint, but of no use: bounds that another bound in front of them always reaches first,
 // and, for stages that say with [Expect] what load they are made for, workers that can't do it and edges from which an item would come too
 // late. It has one line for each, with names, the line of the program, and what would do. With build errors there is none.
+//
+// It runs nothing, and is no part of [Pipeline.Check], whose error says that the blueprint can't run: whether advice is followed is the
+// program's to decide. A test may print it, or want none:
+//
+//	if advice := p.Advice(); advice != nil {
+//		t.Errorf("%s", strings.Join(advice, "\n"))
+//	}
 func (p Pipeline) Advice() []string {
 	if p.planned == nil {
 		p.planned = new(planned) // the zero Pipeline

@@ -19,7 +19,7 @@ import (
 func (f Flow[T]) BestEffort(opts ...StepOption) Flow[T] {
 	return newStep(f, stepNode("besteffort", f, opts), func(at engine.Fused, in engine.Input[T]) engine.Input[T] {
 		s := in.Stream
-		s.Claims, s.Again, s.Effect = false, false, ""
+		s.Claims, s.Again, s.Effect, s.Loses = false, false, "", nil
 		return engine.Input[T]{Reader: &bestEffortStep[T]{Fused: at, in: in}, Stream: s}
 	})
 }

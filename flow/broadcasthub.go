@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,10 +25,12 @@ type BroadcastHub[T any] struct {
 	used              atomic.Bool
 
 	mu     sync.Mutex
-	count  int  // of members
-	held   int  // their capacities
-	claims bool // somebody wants to know how items end
-	unsaid int  // members that drop and do not say what that means for a claim
+	count  int                      // of members
+	held   int                      // their capacities
+	claims bool                     // somebody wants to know how items end
+	effect string                   // of the pipeline that feeds it, see NonIdempotent; "": none, or not known yet
+	losing map[*hubMember[T]]string // members with an edge that can drop, and its name
+	unsaid int                      // members that drop and do not say what that means for a claim
 }
 
 // NewBroadcastHub returns a hub with at most members members, the capacities of whose edges add up to at most capacity.
@@ -42,7 +45,8 @@ func NewBroadcastHub[T any](members, capacity int) *BroadcastHub[T] {
 //	              that hangs, or has not begun to run, stops all. Those that drop never do.
 //	Ends:         with upstream, and so do all members, behind what waits for them. A drain without members ends at once.
 //	Errors:       an error of this run is one of all members. One of a member is not one of this run. A nil hub, one made
-//	              for less than 1 member or a capacity of less than 1, and a second run are build errors.
+//	              for less than 1 member or a capacity of less than 1, and a second run are build errors. So is a member
+//	              with an edge that can drop, where a stage in front is NonIdempotent; one that comes later is refused.
 //	Claims:       an item settles when it has left every member that got it.
 func (f Flow[T]) ToHub(h *BroadcastHub[T], opts ...StepOption) Pipeline {
 	var s settings
@@ -64,6 +68,11 @@ func (f Flow[T]) ToHub(h *BroadcastHub[T], opts ...StepOption) Pipeline {
 				b.fail(n, "a member can drop messages: "+unsaidDrop)
 			}
 		}
+		if in.Effect != "" && b.live {
+			if edge, found := h.affected(in.Effect); found {
+				b.fail(n, effectLost("the edge "+edge+" of a member", in.Effect))
+			}
+		}
 		engine.FeedHub(w, b.stage(n), in, h.hub)
 	})
 }
@@ -76,6 +85,28 @@ func (h *BroadcastHub[T]) claimed() int {
 	defer h.mu.Unlock()
 	h.claims = true
 	return h.unsaid
+}
+
+// affected notes that items have gone through a stage that is NonIdempotent, and returns an edge of a member's that can drop, if there
+// is any.
+func (h *BroadcastHub[T]) affected(effect string) (edge string, found bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.effect = effect
+	for _, edge := range h.losing {
+		return edge, true
+	}
+	return "", false
+}
+
+// loses notes that a member has an edge that can drop, until it leaves.
+func (h *BroadcastHub[T]) loses(m *hubMember[T], edge string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.losing == nil {
+		h.losing = map[*hubMember[T]]string{}
+	}
+	h.losing[m] = edge
 }
 
 // Attach adds a member, and returns what it gets as a flow, from now on: what passed before it is not seen. The flow has the
@@ -104,6 +135,9 @@ func (h *BroadcastHub[T]) Attach(e Edge[T]) (f Flow[T], leave func(), err error)
 		return f, nil, err
 	}
 	m.queue = m.newQueue()
+	if m.edge.canDrop() {
+		h.loses(m, cmp.Or(m.edge.Name, "member"))
+	}
 	if !h.hub.Attach(m.queue, m.fail) {
 		m.leave()
 		return f, nil, ErrClosed
@@ -120,6 +154,8 @@ func (h *BroadcastHub[T]) admit(e *Edge[T]) error {
 		return fmt.Errorf("%w: it has %d members", ErrHubFull, h.count)
 	case e.Capacity > h.capacity-h.held:
 		return fmt.Errorf("%w: its members hold %d of %d, and %d more are asked for", ErrHubFull, h.held, h.capacity, e.Capacity)
+	case h.effect != "" && e.canDrop():
+		return errors.New("flow: hub: " + effectLost("the edge", h.effect))
 	case h.claims && e.unsaid():
 		return errors.New("flow: hub: the edge can drop messages: " + unsaidDrop)
 	}
@@ -180,6 +216,7 @@ func (m *hubMember[T]) leave() {
 	m.hub.hub.Detach(m.queue)
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
+	delete(m.hub.losing, m)
 	m.hub.account(&m.edge, -1)
 }
 
@@ -198,8 +235,9 @@ func (m *hubMember[T]) reader(b *build, w *engine.Worker) engine.Input[T] {
 
 func (m *hubMember[T]) link(b *build, _ edgeSpec[T]) *engine.Link[T] {
 	m.hub.mu.Lock()
-	s := engine.Stream{Tagged: true, Claims: m.hub.claims, Branch: true}
+	s := engine.Stream{Tagged: true, Claims: m.hub.claims, Branch: true, Effect: m.hub.effect}
 	m.hub.mu.Unlock()
+	s.Loses = func(edge string) { m.hub.loses(m, edge) }
 	if !b.live {
 		return engine.NewLink(b.run, m.newQueue(), m.node, s)
 	}

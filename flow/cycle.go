@@ -146,13 +146,18 @@ func (a *circuit) kept() {
 	for _, n := range a.order {
 		switch {
 		case !a.inside[n] || !n.gathers && n.fills <= 1:
-		case a.l.primed && n.fills > a.l.form.k:
+		case a.l.primed && n.fills > a.l.form.k && a.returns(n):
 			a.once(n, "it waits for %d items, but the loop %s never has more than %d inside: give it a maxWait, a size of at most %d, or the loop more initial values",
 				n.fills, a.at(a.l.entry), a.l.form.k, a.l.form.k)
 		case !a.l.primed:
 			a.once(n, "it keeps items until more come, and the loop %s does not end before it lets them go: give it a maxWait, or put it behind the Loop", a.at(a.l.entry))
 		}
 	}
+}
+
+// returns reports whether something of what comes to n goes round. What is kept beside that way does not keep a primed loop waiting.
+func (a *circuit) returns(n *node) bool {
+	return n == a.l.back || n != a.l.exit && slices.ContainsFunc(a.readers[n], a.returns)
 }
 
 // multiplied finds what makes several of one item that go round, where their number is not counted.

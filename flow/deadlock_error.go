@@ -13,7 +13,7 @@ import (
 // that none of them will ever go on. Find it with errors.AsType[*flow.DeadlockError](err).
 type DeadlockError struct {
 	// Artificial says that one of them waits for room, so that a larger edge would let it go on. Otherwise all of them wait for
-	// items, or for some to settle, and no capacity helps.
+	// items, for some to settle, or at the gate of a loop, and no capacity of an edge helps.
 	Artificial bool
 	Age        time.Duration // of the run
 	Hops       []DeadlockHop
@@ -28,8 +28,10 @@ type DeadlockError struct {
 
 // DeadlockHop is one stage of a [DeadlockError].
 type DeadlockHop struct {
-	Stage    string
-	Waits    string // "to write", "to read", "for its turn" among the goroutines of its stage, or "for a settlement": a source at its limit
+	Stage string
+	// Waits is "to write" or "to read" an edge, "for its turn" among the goroutines of its stage, "at its gate": a loop with as many
+	// items inside as it lets in, or "for a settlement": a source at its limit.
+	Waits    string
 	Edge     string // where it waits to write or to read
 	Length   int    // items in the edge
 	Capacity int
@@ -56,11 +58,7 @@ func deadlockError(d *engine.Deadlock) *DeadlockError {
 // Error draws the circle, one hop in each line.
 func (e *DeadlockError) Error() string {
 	var b strings.Builder
-	kind := "none of them for room, so no capacity would help"
-	if e.Artificial {
-		kind = "a larger edge would let them go on"
-	}
-	fmt.Fprintf(&b, "flow: deadlock after %v: each of these waits for the next one, the last for the first; %s\n", round(e.Age), kind)
+	fmt.Fprintf(&b, "flow: deadlock after %v: each of these waits for the next one, the last for the first; %s\n", round(e.Age), e.remedy())
 	names, waits := 0, 0
 	for i := range e.Hops {
 		names = max(names, len(strconv.Quote(e.Hops[i].Stage)))
@@ -78,6 +76,22 @@ func (e *DeadlockError) Error() string {
 	fmt.Fprintf(&b, "  items in edges: %d", e.Waiting)
 	b.WriteString(e.outcome())
 	return b.String()
+}
+
+// remedy says which bound is too small for them, if any is.
+func (e *DeadlockError) remedy() string {
+	if e.Artificial {
+		return "a larger edge would let them go on"
+	}
+	for i := range e.Hops {
+		switch e.Hops[i].Waits {
+		case engine.WaitsAtGate:
+			return "none of them for room in an edge, but a gate that lets in more would let them go on"
+		case engine.WaitsForSettlement:
+			return "none of them for room, but a source that leaves more unsettled would let them go on"
+		}
+	}
+	return "none of them for room, so no capacity would help"
 }
 
 // corner is the part of the drawn circle in front of a hop.

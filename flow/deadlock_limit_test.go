@@ -37,6 +37,90 @@ func TestG12IsRefused(t *testing.T) {
 	}
 }
 
+// keptByBoth has a batch for odd and one for even messages, of which the source leaves limit unsettled.
+func keptByBoth(limit, odds, evens int) flow.Pipeline {
+	_, f := orders(limit)
+	odd, even := f.Split(func(i int) bool { return i%2 == 1 }, flow.Name("kinds"))
+	a := odd.Batch(odds, 0, flow.Name("odd")).FlatMap(flatten)
+	b := even.Batch(evens, 0, flow.Name("even")).FlatMap(flatten)
+	return discard(flow.Merge(a, b).Take(5000))
+}
+
+// Stages that keep items until more come, each of them few enough, are a finding where a source leaves no more unsettled than all of them
+// may keep at one time. With one more they go on, and without it they may stand still; where they do not here, it is by luck.
+func TestBatchesThatKeepTooManyTogetherAreRefused(t *testing.T) {
+	ten := func(f intFlow, name string) intFlow { return f.Batch(10, 0, flow.Name(name)).FlatMap(flatten) }
+	tests := map[string]struct {
+		least int // the limit with which nothing is wrong
+		names string
+		shape func(f intFlow) flow.Pipeline
+		lucky bool
+	}{
+		"both sides of a split": {19, "a .* and b ", func(f intFlow) flow.Pipeline {
+			yes, no := f.Split(even)
+			return discard(flow.Merge(ten(yes, "a"), ten(no, "b")).Take(500))
+		}, false},
+		"parts, one of which keeps nothing": {19, "a .* and b ", func(f intFlow) flow.Pipeline {
+			parts := f.Partition(3, func(i int) int { return i })
+			return discard(flow.Merge(ten(parts[0], "a"), ten(parts[1], "b"), parts[2]).Take(500))
+		}, true},
+		"one behind the other": {30, "a .* and b ", func(f intFlow) flow.Pipeline {
+			return discard(ten(f, "a").Map(twice).Batch(16, 0, flow.Name("b")).FlatMap(flatten).Take(500))
+		}, false},
+		"batches of batches": {50, "a .* and b ", func(f intFlow) flow.Pipeline {
+			return f.Batch(10, 0, flow.Name("a")).ForEachBatch(5, 0, func(context.Context, [][]int) error { return nil }, flow.Name("b"))
+		}, false},
+		"workers": {37, "each of its 4 workers waits for 10 items", func(f intFlow) flow.Pipeline {
+			return f.ForEachBatch(10, 0, func(context.Context, []int) error { return nil }, flow.Workers(4))
+		}, true},
+		"copies": {12, "b ", func(f intFlow) flow.Pipeline {
+			bs := f.Broadcast(2)
+			return discard(flow.Merge(ten(bs[0], "a"), bs[1].Batch(12, 0, flow.Name("b")).FlatMap(flatten)).Take(500))
+		}, false},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			build := func(limit int) flow.Pipeline {
+				b, f := orders(limit)
+				b.total = 1000
+				return c.shape(f)
+			}
+			must(t, build(c.least).Check())
+			if standsStill(t, build(c.least)) {
+				t.Errorf("it stands still with %d", c.least)
+			}
+			err := build(c.least - 1).Check()
+			if name == "batches of batches" {
+				wantText(t, err, "waits for 5 items, but its source gives no more than 4 ")
+			} else {
+				wantText(t, err, c.names)
+			}
+			if !c.lucky && !standsStill(t, build(c.least-1)) {
+				t.Errorf("it does not stand still with %d", c.least-1)
+			}
+		})
+	}
+}
+
+// What is kept behind copies that come together again is not known: there are more of them than of what came in.
+func TestBatchesBehindCopiesThatMeetAgainAreLetPass(t *testing.T) {
+	_, f := orders(10)
+	bs := f.Broadcast(2)
+	must(t, discard(flow.Merge(bs...).Batch(15, 0).FlatMap(flatten).Take(100)).Check())
+}
+
+// Behind a Tee whose batch is too large the circle goes through the batch, not only through whoever waits for the source as well.
+func TestTheCircleGoesThroughWhoKeepsItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, f := orders(100)
+		batches := func(f intFlow) flow.Pipeline { return discard(f.Batch(500, 0, flow.Name("batch")).FlatMap(flatten)) }
+		e := deadlock(t, flow.Trusting(discard(f.Tee(batches))).Run(t.Context()))
+		equalSlices(t, "circle", names(e), []string{"batch", "orders"})
+		equal(t, "what the batch holds", e.Hops[0].Holds, 100)
+		wantText(t, e, "a source that leaves more unsettled would let them go on")
+	})
+}
+
 // It names the source, what it waits for, and what the batch holds.
 func TestG12Report(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

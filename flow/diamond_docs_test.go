@@ -45,7 +45,7 @@ func documented() []flow.Pipeline {
 		ours, theirs := orders().Split(even, flow.Name("ours"))
 		ps = append(ps, discard(ours.MergeSorted(cmp.Compare[int], theirs)))
 	}
-	return append(ps, documentedLoops()...)
+	return append(append(ps, documentedLoops()...), keptByBoth(100, 60, 60))
 }
 
 // Every finding in docs/deadlock.md is one that the graph beside it gives, to the letter but for the lines.

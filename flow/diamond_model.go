@@ -13,10 +13,15 @@ import (
 //
 // What hands on an unknown number of items, or keeps them for an unknown time, is cut out: it takes whatever comes and gives
 // whatever is asked for. So is what no diamond is a part of. That may hide that a graph stands still, and never makes one up.
+//
+// How many items the lanes of a ParallelByKey hold depends on the keys. A roomy model has them hold as many as they can, and one that
+// is not as few as they may: a graph is refused if both stand still, and told how much room it needs in any case.
 type model struct {
 	*diamonds
 	capacities map[int]int // of edges, by number, other than those of the blueprint
 	moves      *int        // how many items the model may still move
+	roomy      bool
+	varies     bool // a roomy one holds more
 
 	edges   []*modelEdge
 	workers []*modelWorker
@@ -49,9 +54,9 @@ type modelWorker struct {
 // pulled is what a modelWorker pulls through. pull reports whether there was an item.
 type pulled interface{ pull() bool }
 
-func (d *diamonds) newModel(capacities map[int]int, moves *int) *model {
+func (d *diamonds) newModel(capacities map[int]int, moves *int, roomy bool) *model {
 	m := &model{
-		diamonds: d, capacities: capacities, moves: moves,
+		diamonds: d, capacities: capacities, moves: moves, roomy: roomy,
 		forks: map[*node]*modelWorker{}, cuts: map[*node]bool{}, joins: map[*node]bool{},
 	}
 	for _, n := range slices.Backward(d.order) {
@@ -86,7 +91,7 @@ func (m *model) drain(n *node) {
 
 func (m *model) edge(n *node, name string, capacity int) *modelEdge {
 	e := &modelEdge{id: len(m.edges), name: name, node: n, capacity: capacity}
-	if c, ok := m.capacities[e.id]; ok {
+	if c := m.capacities[e.id]; c > 0 {
 		e.capacity = c
 	}
 	m.edges = append(m.edges, e)
@@ -127,7 +132,9 @@ func (m *model) reader(w *modelWorker, n *node) pulled {
 		return &skipper{in: m.reader(w, n.ups[0]), left: w.cell(n.count)}
 	case n.op == "take":
 		return &taker{in: m.reader(w, n.ups[0]), w: w, left: w.cell(n.count)}
-	case n.op == "parallel", n.op == "parallelbykey", n.op == "idletimeout", !passing[n.op]:
+	case n.op == "parallel", n.op == "parallelbykey":
+		return m.head(w, n, m.link(n, m.implicit(m.name(n)+".out")))
+	case n.op == "idletimeout", !passing[n.op]:
 		return m.cut(w, n)
 	}
 	return m.reader(w, n.ups[0])
@@ -138,6 +145,11 @@ func (m *model) link(n *node, e *modelEdge) *modelEdge {
 	switch {
 	case n.op == "with":
 		return m.link(n.ups[0], e)
+	case !m.behindFork(n), n.loses:
+	case n.op == "parallel":
+		return m.crew(n, e, m.front(nil, n, -1).edge)
+	case n.op == "parallelbykey":
+		return m.lanes(n, e)
 	case n.branch > 0 && copying[n.ups[0].op]:
 		e.branch = n.branch
 		m.fork(n.ups[0]).feed(e)
@@ -147,6 +159,37 @@ func (m *model) link(n *node, e *modelEdge) *modelEdge {
 	w.in = m.reader(w, n)
 	w.feed(e)
 	return e
+}
+
+// crew is the workers of a Parallel, which read from in and write to e. What they have in hand is one more edge.
+func (m *model) crew(n *node, e, in *modelEdge) *modelEdge {
+	if n.tickets > 0 {
+		hands := m.edge(nil, m.name(n), n.tickets)
+		m.pump(n, in, hands)
+		in = hands
+	}
+	m.pump(n, in, e)
+	return e
+}
+
+// lanes is a ParallelByKey. In a roomy model its items fill all lanes, and otherwise they have the same key.
+func (m *model) lanes(n *node, e *modelEdge) *modelEdge {
+	lane := m.implicit(m.name(n) + ".lane.1")
+	if m.varies = true; m.roomy {
+		lane.capacity = n.workers * (lane.capacity + 1)
+	}
+	router := m.worker(n)
+	router.in = m.reader(router, n.ups[0])
+	router.feed(lane)
+	m.pump(n, lane, e)
+	return e
+}
+
+// pump carries items from in to e.
+func (m *model) pump(n *node, in, e *modelEdge) {
+	w := m.worker(n)
+	w.in = m.head(w, n, in)
+	w.feed(e)
 }
 
 // feed adds an output. A fan-out waits for room in its branches in their order.

@@ -14,7 +14,7 @@ const maxMoves = 1 << 22
 func (d *diamonds) tooSmall() (found []string) {
 	moves := maxMoves
 	s := &sizer{d: d, moves: &moves, capacities: map[int]int{}}
-	if !s.grow() {
+	if !s.stands() || !s.grow() {
 		return nil
 	}
 	s.shrink()
@@ -30,14 +30,36 @@ func (d *diamonds) tooSmall() (found []string) {
 type sizer struct {
 	d          *diamonds
 	moves      *int
-	capacities map[int]int // of the edges that must grow, by number
-	jams       []jam       // one for each of them
+	capacities map[int]int  // of the edges that must grow, by number
+	jams       []jam        // one for each of them
+	doomed     map[int]bool // the components that stand still, whatever the keys are
+}
+
+// stands looks for components that stand still.
+func (s *sizer) stands() bool {
+	m := s.d.newModel(nil, s.moves, false)
+	s.doomed = stuck(m)
+	if m.varies && len(s.doomed) > 0 {
+		s.doomed = stuck(s.d.newModel(nil, s.moves, true))
+	}
+	return len(s.doomed) > 0
+}
+
+// stuck returns the components of a model that come to stand still, by number.
+func stuck(m *model) map[int]bool {
+	all := map[int]bool{}
+	for i, c := range m.components() {
+		if c.stuck() {
+			all[i] = true
+		}
+	}
+	return all
 }
 
 // jam runs the graph with the capacities so far.
 func (s *sizer) jam() (jam, bool) {
-	for _, c := range s.d.newModel(s.capacities, s.moves).components() {
-		if c.stuck() {
+	for i, c := range s.d.newModel(s.capacities, s.moves, false).components() {
+		if s.doomed[i] && c.stuck() {
 			return c.jam(), true
 		}
 	}

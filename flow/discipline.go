@@ -53,7 +53,7 @@ func (d *discipline[T]) validate(e *Edge[struct{}], n *node) {
 // configure sets the queue's order.
 func (d *discipline[T]) configure(cfg *queue.Config[T], failed func(error)) {
 	cfg.Order = d.of
-	cfg.Cost = guard(cfg.Name, d.cost, -1, failed)
+	cfg.Cost, cfg.Lane = d.cost, d.lane
 	if d.text != nil {
 		cfg.KeyText = func(v T, metaKey string) (text string) {
 			ended := make(chan struct{})
@@ -66,16 +66,6 @@ func (d *discipline[T]) configure(cfg *queue.Config[T], failed func(error)) {
 			}()
 			<-ended
 			return text
-		}
-	}
-	if d.lane != nil {
-		cfg.Lane = func(v T, t *queue.Tag) (lane, share int) {
-			lane = -1
-			returned := false
-			defer func() { unlessReturned(returned, recover(), cfg.Name, failed) }()
-			lane, share = d.lane(v, t)
-			returned = true
-			return lane, share
 		}
 	}
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 
 	"github.com/weir-go/weir/internal/queue"
 )
@@ -65,7 +66,7 @@ func FairBy[T any, K comparable](key func(T) K, opts ...FairOption) Discipline[T
 	seed := maphash.MakeSeed()
 	d.lane = func(v T, _ *queue.Tag) (int, int) {
 		k := key(v)
-		return int(maphash.Comparable(seed, k) % uint64(lanes)), weight(k)
+		return lane(maphash.Comparable(seed, k), lanes), weight(k)
 	}
 	d.text = func(v T, _ string) string { return fmt.Sprint(key(v)) }
 	return d
@@ -83,10 +84,16 @@ func FairByKey[T any](opts ...FairOption) Discipline[T] {
 		if t != nil {
 			k = t.Meta.Key
 		}
-		return int(maphash.String(seed, k) % uint64(lanes)), weight(k)
+		return lane(maphash.String(seed, k), lanes), weight(k)
 	}
 	d.text = func(_ T, metaKey string) string { return metaKey }
 	return d
+}
+
+// lane spreads hashes evenly over the subqueues, whatever their number.
+func lane(hash uint64, lanes int) int {
+	high, _ := bits.Mul64(hash, uint64(lanes))
+	return int(high)
 }
 
 func newFair[T any](name string) *discipline[T] {

@@ -15,7 +15,7 @@ import (
 //	              be above target, so that none waits longer than that before it is served or dropped.
 //	Errors:       target <= 0, interval <= 0, other policies, no MaxWait, and CoDel, which looks at the oldest first, are
 //	              build errors.
-//	Cost:         a place and links for each item (row P8 of the benchmarks); no allocation.
+//	Cost:         that of an edge in the order of arrival (row P8 of the benchmarks): it is served at the other end.
 //	Source:       B. Maurer, "Fail at Scale", ACM Queue, 2015.
 //
 // Only where items can be abandoned. It creates no capacity: it decides who is served in time.

@@ -46,7 +46,8 @@ type Edge[T any] struct {
 	Target int
 
 	// Deadline gives the deadline of an item, where it is not in its metadata; the zero time is none. An item that can't be finished
-	// by its deadline, as the service times of 95 of 100 of the last ones were, is dropped as DropDeadline instead of being started.
+	// by its deadline, as the service times of 95 of 100 of the last ones were, is dropped as DropDeadline instead of being started; but
+	// where nothing has ended for as long as it has left, one is tried, because the times may have changed.
 	// An edge that may drop, because its policy does, because of MaxWait or CoDel, or because it has a SettleDropped, looks at the
 	// metadata for it, without this field. KeepLate turns that off.
 	Deadline func(T) time.Time
@@ -92,13 +93,17 @@ func (e *Edge[T]) validate(n *node) {
 	e.validateControls(n)
 }
 
-// config returns the queue's configuration. failed is called with a panic in the
-// user's functions, as an error.
+// config returns the queue's configuration. failed is told why one of the user's functions has not returned.
 func (e *Edge[T]) config(name string, s engine.Stream, failed func(error)) queue.Config[T] {
 	cfg := queue.Config[T]{
 		Name: name, Capacity: e.Capacity, OnFull: e.OnFull, MaxWait: e.MaxWait,
-		MaxWeight: e.MaxWeight, Weight: guard(name, e.Weight, -1, failed), Tagged: s.Tagged,
-		Target: e.Target, CoDel: codel.Config(e.CoDel), Deadline: e.deadlines(name, s, failed), OfTag: e.Deadline == nil,
+		MaxWeight: e.MaxWeight, Weight: e.Weight, Tagged: s.Tagged,
+		Target: e.Target, CoDel: codel.Config(e.CoDel), Deadline: e.deadlines(s), OfTag: e.Deadline == nil,
+		Failed: func(p any) error {
+			err := notReturned(name, p)
+			failed(err)
+			return err
+		},
 	}
 	if e.Discipline != nil {
 		e.Discipline.order().configure(&cfg, failed)
@@ -129,29 +134,19 @@ func callHook[T any](name string, hook func(T, DropReason), v T, why DropReason,
 	returned = true
 }
 
-// guard returns fn, which gives otherwise for a value for which the user's function does not return.
-func guard[T, U any](name string, fn func(T) U, otherwise U, failed func(error)) func(T) U {
-	if fn == nil {
-		return nil
-	}
-	return func(v T) (u U) {
-		u = otherwise
-		returned := false
-		defer func() { unlessReturned(returned, recover(), name, failed) }()
-		u = fn(v)
-		returned = true
-		return u
+// unlessReturned tells failed why user code of the edge has not returned, if it has not.
+func unlessReturned(returned bool, p any, name string, failed func(error)) {
+	if !returned {
+		failed(notReturned(name, p))
 	}
 }
 
-// unlessReturned tells failed why user code of the edge has not returned: it panicked with p, or ended its goroutine.
-func unlessReturned(returned bool, p any, name string, failed func(error)) {
-	switch {
-	case p != nil:
-		failed(engine.Panicked(name, p))
-	case !returned:
-		failed(&stage.Error{Stage: name, Err: stage.ErrGoexit})
+// notReturned is why user code of the edge has not returned: it panicked with p, or ended its goroutine.
+func notReturned(name string, p any) error {
+	if p == nil {
+		return &stage.Error{Stage: name, Err: stage.ErrGoexit}
 	}
+	return engine.Panicked(name, p)
 }
 
 // edgeSpec is an edge with its name in a build.
@@ -171,8 +166,8 @@ func (e *edgeSpec[T]) open(b *build, s engine.Stream) *engine.Link[T] {
 	if e.canDrop() && s.Claims && e.SettleDropped == nil && s.Dropped == nil {
 		b.fail(e.node, "it can drop messages: say with SettleDropped how a dropped one ends (Ack, Term or Nak), here or at the source")
 	}
-	if e.canDrop() && s.Effect != "" {
-		b.fail(e.node, "it can drop items behind "+s.Effect+", which is NonIdempotent: a message that is delivered again would repeat the effect")
+	if e.canDrop() {
+		b.loses(e.node, e.name, "it", &s)
 	}
 	cfg := e.config(e.name, s, b.run.Stop)
 	if s.Branch {

@@ -51,12 +51,12 @@ func (e *Edge[T]) bare() *Edge[struct{}] {
 }
 
 // deadlines returns what gives the deadline of an item in the stream s; nil where nobody asks.
-func (e *Edge[T]) deadlines(name string, s engine.Stream, failed func(error)) func(T, *queue.Tag) time.Time {
+func (e *Edge[T]) deadlines(s engine.Stream) func(T, *queue.Tag) time.Time {
 	switch {
 	case e.KeepLate:
 		return nil
 	case e.Deadline != nil:
-		deadline := guard(name, e.Deadline, time.Time{}, failed)
+		deadline := e.Deadline
 		return func(v T, _ *queue.Tag) time.Time { return deadline(v) }
 	case s.Tagged && e.mayExpire() && s.Effect == "":
 		return func(_ T, t *queue.Tag) time.Time {

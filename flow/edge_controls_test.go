@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,6 +140,40 @@ func TestItemsThatWouldBeLateAreNotStarted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A few slow items don't have all that come behind them dropped for ever: where the figures say that none can be finished in time, one
+// is tried now and then, and renews them.
+func TestDeadlinesOutliveASlowTime(t *testing.T) {
+	inBubble(t, "a slow time", func(t *testing.T) {
+		const budget = 500 * time.Millisecond
+		in := flow.NewInlet(flow.Edge[time.Duration]{
+			Capacity: 50, OnFull: flow.DropNewest, Deadline: func(time.Duration) time.Time { return time.Now().Add(budget) },
+		})
+		var finished atomic.Int64
+		r := start(t, in.Flow().ForEach(func(_ context.Context, d time.Duration) error {
+			time.Sleep(d)
+			finished.Add(1)
+			return nil
+		}))
+		finishes := func(n int64, service time.Duration) int64 {
+			before := finished.Load()
+			for range n {
+				_, err := in.Offer(t.Context(), service)
+				must(t, err)
+				time.Sleep(time.Second)
+			}
+			return finished.Load() - before
+		}
+		equal(t, "finished", finishes(100, 450*time.Millisecond), 100)
+		finishes(20, 2*budget)
+		if n := finishes(200, time.Millisecond); n < 200-64 { // as many as are remembered
+			t.Errorf("finished %d of 200 quick items behind slow ones, want at least 136", n)
+		}
+		equal(t, "finished", finishes(100, time.Millisecond), 100)
+		in.Close()
+		must(t, r.Wait())
+	})
 }
 
 // A soft threshold beside the hard one. 40 workers x 50 ms are 800 items a second; 250 ms of waiting is a capacity of 200, and half a

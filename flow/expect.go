@@ -10,8 +10,9 @@ import (
 )
 
 // Expect says what load a stage is made for, for [Pipeline.Advice] to compare with the graph: whether the workers can do it, and whether
-// the edge in front has as many places as it should. It changes nothing in a run, and no clock is read for it: what an edge measures is
-// in its [EdgeStats].
+// the edge in front has as many places as it should. Steps between the two that hand on one for one, such as Map, make no difference;
+// behind others, such as Filter, nothing is said about the edge. It changes nothing in a run, and no clock is read for it: what an edge
+// measures is in its [EdgeStats].
 //
 // Rate and Service are required. Rate is what arrives at the stage, what will be refused or dropped included; Service is the
 // time of one item. Concurrency is the number of the stage's workers where it is zero. Without a limit (Latency, Deadline, Burst,
@@ -96,9 +97,13 @@ func (p *planner) expectations() {
 }
 
 // inFront returns the edge from which the workers of n take: whose line it is, how many places it has, 0 where there is none, and its
-// MaxWait.
+// MaxWait. A single worker may take by way of steps that it does itself.
 func (n *node) inFront() (at *node, places int, within time.Duration) {
 	up := n.ups[0]
+	alone := n.workers <= 1 && n.op != "parallel" && n.op != "parallelbykey"
+	for up.op == "with" || alone && up.oneForOne() {
+		up = up.ups[0]
+	}
 	switch {
 	case up.edge:
 		return up, up.places, up.within
@@ -107,6 +112,15 @@ func (n *node) inFront() (at *node, places int, within time.Duration) {
 	default:
 		return nil, 0, 0
 	}
+}
+
+// oneForOne reports whether as many items come out of n, a step in the goroutine of whoever pulls, as go in.
+func (n *node) oneForOne() bool {
+	switch n.op {
+	case "map", "tap", "scan", "stamp", "trymap", "besteffort":
+		return true
+	}
+	return false
 }
 
 // judge says what is wrong with an edge of so many places, which drops what has waited longer than within.

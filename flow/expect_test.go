@@ -30,6 +30,20 @@ func TestAdviceAboutAnExpectedLoad(t *testing.T) {
 		"an edge": {func() flow.Pipeline {
 			return from(flow.Edge[int]{Name: "e", Capacity: 10_000}).ForEach(nop, flow.Expect(steady))
 		}, []string{"flow: e (%): an unbounded queue in disguise: the last of 10000 places waits 50s at 200/s, and 250ms is wanted: 50 are enough"}},
+		"an edge with steps between": {func() flow.Pipeline {
+			beside := flow.FromSlice(ints(3)).ForEach(nop)
+			return from(flow.Edge[int]{Name: "e", Capacity: 10_000}).Map(twice).With(beside).Tap(func(int) {}).TryMap(same).ForEach(nop, flow.Expect(steady))
+		}, []string{"flow: e (%): an unbounded queue in disguise: the last of 10000 places waits 50s at 200/s, and 250ms is wanted: 50 are enough"}},
+		"an edge beside which something runs": {func() flow.Pipeline {
+			beside := flow.FromSlice(ints(3)).ForEach(nop)
+			return from(flow.Edge[int]{Name: "e", Capacity: 10_000}).With(beside).ForEach(nop, flow.Workers(2), flow.Expect(steady))
+		}, []string{"flow: e (%): the last of 10000 places waits 25s at 400/s, and 250ms is wanted: 100 are enough"}},
+		"an edge in front of other workers": {func() flow.Pipeline { // these have one of their own
+			return from(flow.Edge[int]{Name: "e", Capacity: 10_000}).Map(twice).ForEach(nop, flow.Workers(2), flow.Expect(steady))
+		}, nil},
+		"an edge of which not all gets through": {func() flow.Pipeline {
+			return from(flow.Edge[int]{Name: "e", Capacity: 10_000}).Filter(even).ForEach(nop, flow.Expect(steady))
+		}, nil},
 		"an edge of an inlet": {func() flow.Pipeline {
 			return flow.NewInlet(flow.Edge[int]{Name: "e", Capacity: 60}).Flow().ForEach(nop, flow.Expect(steady))
 		}, []string{"flow: e (%): the last of 60 places waits 300ms at 200/s, and 250ms is wanted: 50 are enough"}},

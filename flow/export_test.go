@@ -35,7 +35,7 @@ func Ring(capacity int, first, second stage.Stage[int, int]) Pipeline {
 // wait for more than one other.
 func ModelKnots(p Pipeline) (knots [][]string) {
 	moves := maxMoves
-	for _, c := range newPlanner(p.leaves, true).newDiamonds().newModel(nil, &moves).components() {
+	for _, c := range newPlanner(p.leaves, true).newDiamonds().newModel(nil, &moves, false).components() {
 		if c.stuck() {
 			knots = append(knots, c.circles()...)
 		}

@@ -476,6 +476,45 @@ func endingsOfEdges() map[string]fate {
 	}
 }
 
+// Whichever function of an edge fails for an item, and however, the item is to blame, and nobody can tell it from those beside it.
+func TestAnItemThatAnEdgeCannotTakeIsToBlame(t *testing.T) {
+	wrong := map[string]func(good, bad int) int{
+		"a panic":        func(int, int) int { panic("boom") },
+		"a Goexit":       func(good, _ int) int { runtime.Goexit(); return good },
+		"a wrong answer": func(_, bad int) int { return bad },
+	}
+	for how, fails := range wrong {
+		at := func(i, good, bad int) int {
+			if i == 7 {
+				return fails(good, bad)
+			}
+			return good
+		}
+		order := func(d flow.Discipline[int]) flow.Edge[int] { return flow.Edge[int]{Capacity: 30, Discipline: d} }
+		edges := map[string]flow.Edge[int]{
+			"weight": {Capacity: 30, MaxWeight: 999, Weight: func(i int) int64 { return int64(at(i, 1, -1)) }},
+			"cost": {
+				Capacity: 50, OnFull: flow.DropNewest, SettleDropped: flow.Nak(0),
+				Discipline: flow.ShedLargest(func(i int) int64 { return int64(at(i, 1, -1)) }, time.Second),
+			},
+			"share": order(flow.FairBy(func(i int) int { return i }, flow.Weights(func(i int) int { return at(i, 1, 0) }))),
+		}
+		if how != "a wrong answer" { // there is none
+			edges["key"] = order(flow.FairBy(func(i int) int { return at(i, i, 0) }))
+			edges["class"] = order(flow.ByCriticality(func(i int) stage.Criticality { return stage.Criticality(at(i, int(stage.Critical), 0)) }))
+			edges["deadline"] = flow.Edge[int]{Capacity: 30, SettleDropped: flow.Nak(0), Deadline: func(i int) time.Time { at(i, 0, 0); return time.Time{} }}
+		}
+		for what, edge := range edges {
+			inBubble(t, how+" as the "+what, func(t *testing.T) {
+				b := newBroker(40)
+				b.stays = true
+				breaks(t, flow.FromItems(b).Edge(edge).ForEach(hang))
+				checkBlame(t, b, fate{blamed: []int{7}, doubt: true})
+			})
+		}
+	}
+}
+
 // What a source hands out although a drain has begun is given back.
 func TestLateArrivalsAreGivenBackAndNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

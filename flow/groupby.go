@@ -79,10 +79,10 @@ func (g *Groups[T]) lanes(b *build, n *node, s engine.Stream) (lane queue.Config
 	if s.Claims && dropping.unsaid() && s.Dropped == nil {
 		b.fail(n, "its groups can drop messages: say with SettleDropped of Lane how a dropped one ends (Ack, Term or Nak), or at the source")
 	}
-	if s.Effect != "" && dropping.canDrop() {
-		b.fail(n, "its groups can drop items behind "+s.Effect+", which is NonIdempotent: a message that is delivered again would repeat the effect")
-	}
 	name := b.name(n) + ".lanes"
+	if dropping.canDrop() {
+		b.loses(n, name, "its groups", &s)
+	}
 	lane = g.Lane.config(name, s, b.run.Stop)
 	if s.Branch {
 		lane.Left = engine.LeftEarly

@@ -328,3 +328,19 @@ func TestTwoBroadcastsIntoTwoSharedEdgesInOppositeOrder(t *testing.T) {
 		}
 	})
 }
+
+// What is kept beside the way round does not keep a primed loop waiting: the token is in its other branch.
+func TestABatchBesideTheWayRoundOfAPrimedLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := newSeen[int]()
+		p := flow.FromSlice(ints(100)).PrimedLoop([]int{7, 8}, func(in tokens) (out, again flow.Flow[int]) {
+			bs := in.Map(leftOfPair).Tee(func(f intFlow) flow.Pipeline {
+				return f.ForEachBatch(5, 0, func(context.Context, []int) error { return nil })
+			}).Broadcast(2)
+			return bs[0], bs[1]
+		}).ForEach(got.each)
+		must(t, p.Check())
+		must(t, p.Run(t.Context()))
+		equalSlices(t, "values", got.values(), ints(100))
+	})
+}

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -89,4 +90,76 @@ func TestAnEffectOfAPushIsNotRepeatedInParts(t *testing.T) {
 		must(t, flow.FromItems(b).To(sink, flow.Gather(4, 0), flow.NonIdempotent, flow.OnError(flow.Skip)).Run(t.Context()))
 		equalSlices(t, "done", b.kind(stage.Done), ints(4))
 	})
+}
+
+// Try: edges that can drop in the run of a hub's member, in whatever order the two runs begin. Right: refused where the second one is
+// built, with both names, as they are behind the stage in one pipeline; not behind BestEffort.
+func TestNoEdgeOfAHubDropsBehindAnEffect(t *testing.T) {
+	plain := func(f flow.Flow[int]) flow.Flow[int] { return f }
+	deeper := func(f flow.Flow[int]) flow.Flow[int] {
+		return f.Map(twice).Buffer(4, flow.DropNewest, flow.Name("lossy"), flow.SettleDropped(flow.Ack))
+	}
+	grouped := func(f flow.Flow[int]) flow.Flow[int] {
+		lossy := flow.Groups[int]{Lane: flow.Edge[int]{OnFull: flow.DropNewest, SettleDropped: flow.Ack}}
+		return f.GroupBy(lossy, twice, func(int) stage.Stage[int, int] { return onePasses(-1, nil) }, flow.Name("lossy"))
+	}
+	safe := flow.Edge[int]{Name: "member", Capacity: 4}
+	lossy := flow.Edge[int]{Name: "lossy", Capacity: 4, OnFull: flow.DropOldest, SettleDropped: flow.Ack}
+	for name, c := range map[string]struct {
+		edge    flow.Edge[int]
+		behind  func(flow.Flow[int]) flow.Flow[int]
+		refused bool
+	}{
+		"its own":           {lossy, plain, true},
+		"one behind it":     {safe, deeper, true},
+		"that of groups":    {safe, grouped, true},
+		"none":              {safe, plain, false},
+		"behind BestEffort": {safe, func(f flow.Flow[int]) flow.Flow[int] { return deeper(f.BestEffort()) }, false},
+	} {
+		for _, memberFirst := range []bool{true, false} {
+			inBubble(t, fmt.Sprint(name, ", member first: ", memberFirst), func(t *testing.T) {
+				hub := flow.NewBroadcastHub[int](2, 16)
+				feed := func() error {
+					r, err := flow.FromItems(&broker{total: 1, stays: true, settled: map[int][]stage.Outcome{}}).
+						TryMap(same, flow.Name("charge"), flow.NonIdempotent).ToHub(hub).Start(t.Context())
+					stopAtEnd(t, r)
+					return err
+				}
+				member := func() error {
+					f, leave, err := hub.Attach(c.edge)
+					if err != nil {
+						return err
+					}
+					t.Cleanup(leave)
+					r, err := c.behind(f).To(stage.Discard[int]()).Start(t.Context())
+					stopAtEnd(t, r)
+					return err
+				}
+				first, second := feed, member
+				if memberFirst {
+					first, second = member, feed
+				}
+				must(t, first())
+				err := second()
+				if !c.refused {
+					must(t, err)
+					return
+				}
+				if err == nil || !strings.Contains(err.Error(), "behind charge, which is NonIdempotent") {
+					t.Fatalf("the second run starts with %v, want a refusal that names charge", err)
+				}
+				if memberFirst && !strings.Contains(err.Error(), "lossy") {
+					t.Errorf("got %v, want the name of the edge", err)
+				}
+			})
+		}
+	}
+}
+
+// stopAtEnd stops a run that has started behind the test.
+func stopAtEnd(t *testing.T, r *flow.Run) {
+	t.Helper()
+	if r != nil {
+		t.Cleanup(func() { r.Stop(); _ = r.Wait() })
+	}
 }

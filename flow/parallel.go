@@ -24,7 +24,7 @@ func (f Flow[T]) Parallel[U any](n int, fn func(context.Context, T) (U, error), 
 	nd := newNode("parallel", &s, up.about())
 	nd.check(fn != nil, "function must not be nil")
 	nd.check(n >= 1 && n <= maxWorkers, argument("n", "1 to 65536", n))
-	nd.workers = n
+	nd.workers, nd.tickets = n, engine.Tickets(clampWorkers(n), !s.unordered)
 	h := nd.handling(&s)
 	return Flow[U]{&pushed[U]{node: nd, write: func(b *build, e edgeSpec[U]) *engine.Link[U] {
 		in := front(b, up, nd)

@@ -57,7 +57,8 @@ func (p Pipeline) Start(ctx context.Context) (*Run, error) {
 	return &Run{run: b.run}, nil
 }
 
-// Check returns what is wrong with the blueprint, all of it at once, and runs nothing.
+// Check returns what is wrong with the blueprint, all of it at once, and runs nothing. What can run, but not as well as it should, is no
+// error: see [Pipeline.Advice].
 func (p Pipeline) Check() error {
 	_, err := p.assemble(context.Background(), false)
 	return err

@@ -39,6 +39,7 @@ func newPlan(leaves []*leaf, trusting bool) plan {
 	}
 	p.bad = append(p.bad, p.loops()...)
 	if !trusting {
+		p.bad = append(p.bad, p.hoarded()...)
 		p.bad = append(p.bad, p.deadlocks()...)
 	}
 	if len(p.bad) == 0 {

@@ -81,9 +81,9 @@ func (s *supplies) starved(n *node) string {
 		return ""
 	}
 	sum := s.sum(n.ups)
-	if n.fills <= sum {
+	if n.keeps(1) < sum {
 		return ""
 	}
-	return fmt.Sprintf("it waits for %d items, but its source gives no more than %d until some of them have settled; give it a maxWait, a size of at most %d, or the source a larger limit",
-		n.fills, sum, sum)
+	return fmt.Sprintf("%s, but its source gives no more than %d until some of them have settled; give it a maxWait, a size of at most %d, or the source a larger limit",
+		n.waitsFor(), sum, n.fitting(sum))
 }

@@ -30,5 +30,21 @@ func Keeps[T any](in *In[T]) bool {
 	return len(in.kept.held) > 0
 }
 
+// Held returns how many items a stage has: the current one, and those that it keeps beside it, where what it has combined is one. It
+// belongs to the goroutine that runs the stage.
+func Held[T any](in *In[T]) (current, kept int) {
+	if in.has {
+		current = 1
+	}
+	in.kept.mu.Lock()
+	defer in.kept.mu.Unlock()
+	for h := range in.kept.held {
+		if !h.covers(in.cur.tag) {
+			kept++
+		}
+	}
+	return current, kept
+}
+
 // Tagged returns v with the tag t, the way back from [TagOf].
 func Tagged[T any](v T, t *claim.Tag[Meta]) Item[T] { return Item[T]{Value: v, tag: t} }

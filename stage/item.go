@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/weir-go/weir/internal/claim"
@@ -12,7 +13,8 @@ type Item[T any] struct {
 	Value T
 
 	tag  *claim.Tag[Meta] // nil for a plain value
-	hold *hold            // set by In.Keep
+	hold *hold            // set by In.Next and In.Keep
+	turn uint64           // of the In that it comes from, see keeper
 }
 
 // Outcome is how an item ended: Kind, Err (why it is not Done), Delay (for Failed: how long to wait before it comes
@@ -58,7 +60,7 @@ func (i Item[T]) Meta() Meta {
 
 // With returns an item with another value and the same metadata and claim.
 func (i Item[T]) With[U any](v U) Item[U] {
-	return Item[U]{Value: v, tag: i.tag, hold: i.hold}
+	return Item[U]{Value: v, tag: i.tag, hold: i.hold, turn: i.turn}
 }
 
 // Done ends an item that was kept with [In.Keep]: it has been processed. Further calls do nothing.
@@ -75,11 +77,13 @@ func (i Item[T]) end(o Outcome) {
 }
 
 // Combine returns an item made of kept ones: it takes over their claims, and its metadata is that of a group (the strictest
-// class, the latest deadline, the key they share). The kept items must not be ended any more. It is handed on by [Out.Emit].
+// class, the latest deadline, the key they share). The kept items must not be ended any more. It is handed on by [Out.Emit], which
+// refuses what was made of an item that is not kept, or that has been ended before.
 func Combine[T, U any](v U, kept ...Item[T]) Item[U] {
 	var meta Meta
 	var parents []*claim.Tag[Meta]
 	var taken []*hold
+	lacks := false
 	for n, k := range kept {
 		if n == 0 {
 			meta = k.Meta()
@@ -89,13 +93,19 @@ func Combine[T, U any](v U, kept ...Item[T]) Item[U] {
 		if t := k.hold.take(); t != nil {
 			parents = append(parents, t)
 			taken = append(taken, k.hold)
+		} else if k.hold != nil {
+			lacks = true
 		}
 	}
-	if len(parents) == 0 {
+	switch {
+	case len(parents) == 0 && lacks:
+		return Item[U]{Value: v, hold: &hold{combined: true}}
+	case len(parents) == 0:
 		return Item[U]{Value: v}
 	}
 	tag := claim.Derive(meta, parents...)
 	combined := taken[0].kept.add(tag, true)
+	combined.lacks = lacks
 	for _, h := range taken {
 		h.forget()
 	}
@@ -107,6 +117,7 @@ func Combine[T, U any](v U, kept ...Item[T]) Item[U] {
 type hold struct {
 	kept     *keeper
 	combined bool // made by Combine: Emit takes the share along
+	lacks    bool // by a Combine that got an item which it could not take over
 
 	mu  sync.Mutex
 	tag *claim.Tag[Meta]
@@ -132,8 +143,37 @@ func (h *hold) forget() {
 	delete(h.kept.held, h)
 }
 
+// live reports whether the item still is the stage's, so that it has a share of the claim.
+func (i Item[T]) live() bool {
+	h := i.hold
+	switch {
+	case h == nil:
+		return true
+	case h.kept == nil: // Combine had nothing to make it of
+		return false
+	case i.turn == h.kept.turn:
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tag != nil
+}
+
+// covers reports whether the share is one of t, or of what t was combined with, or is over.
+func (h *hold) covers(t *claim.Tag[Meta]) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tag == nil || h.tag == t || h.combined && slices.Contains(h.tag.Members(), t)
+}
+
 // keeper remembers what a custom stage keeps, and what it has combined and not emitted.
+//
+// turn counts the calls of Next. It belongs to the stage's goroutine, and says of an item that is not kept whether it is the current one:
+// tags are used again, so that one that is over may be another message's.
 type keeper struct {
+	turn uint64
+	now  hold // that of the current item: it keeps nothing
+
 	mu   sync.Mutex
 	held map[*hold]struct{}
 }

@@ -3,9 +3,10 @@ package stage
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/weir-go/weir/internal/strictjson"
 )
 
 // LineError is an error in what a line says.
@@ -27,12 +28,12 @@ type JSONLineSource[T any] struct{ in *lineReader }
 //
 //	Emits:       what one read has brought, up to the demand; no line is decoded before it is asked for.
 //	Ends:        when r returns io.EOF.
-//	Errors:      a line that is no value of T, or has something behind the value, ends the stream with a
-//	             *LineError. To go on behind such a line use Lines and decode in a step that may fail. Otherwise
-//	             as Lines.
+//	Errors:      a line that is no value of T, is nested deeper than 64 levels, or has something behind the value, ends
+//	             the stream with a *LineError, of a few hundred bytes at most. To go on behind such a line use Lines
+//	             and decode in a step that may fail. Otherwise as Lines.
 //	Ownership:   each value is fresh. r is not closed.
 //	Concurrency: as Lines.
-//	Cost:        json.Unmarshal a line. Depth is bounded by encoding/json, size by LineOptions.Max.
+//	Cost:        json.Unmarshal a line, whose size LineOptions.Max bounds.
 func JSONLines[T any](r io.Reader, o LineOptions) *JSONLineSource[T] {
 	return &JSONLineSource[T]{in: newLineReader(r, o)}
 }
@@ -51,7 +52,7 @@ func (s *JSONLineSource[T]) decode(dst *T, line []byte) (bool, error) {
 	}
 	var v T // not in dst: an UnmarshalJSON may keep its receiver (P8)
 	s.in.err = errPanicked
-	err := json.Unmarshal(line, &v)
+	err := strictjson.Unmarshal(line, &v)
 	s.in.err = nil
 	if err != nil {
 		return false, &LineError{Line: s.in.number, Err: err}

@@ -91,13 +91,18 @@ func TestJSONLinesHostileInputStaysCheap(t *testing.T) {
 		"depth":           io.LimitReader(stream('['), 10<<20),
 		"depth in a line": io.MultiReader(io.LimitReader(stream('['), 512<<10), strings.NewReader("\n")),
 		"a huge number":   strings.NewReader("1e400\n"),
+		"a long number":   strings.NewReader("1e" + strings.Repeat("4", 1<<18) + "\n"),
+		"65 levels":       strings.NewReader(strings.Repeat("[", 65) + strings.Repeat("]", 65) + "\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
 			src := stage.JSONLines[any](in, stage.LineOptions{})
 			used := allocated(func() { err = pullErr(t.Context(), t, src) })
 			if err == stage.ErrEnd || used > 4<<20 {
-				t.Fatalf("Pull() = %v with %d bytes allocated, want an error and at most 4 MiB", err, used)
+				t.Fatalf("Pull() = %.300v with %d bytes allocated, want an error and at most 4 MiB", err, used)
+			}
+			if len(err.Error()) > 300 {
+				t.Errorf("the error has %d bytes of the line", len(err.Error()))
 			}
 		})
 	}
@@ -138,7 +143,7 @@ func TestJSONLinesPanicOfADecoderIsFinal(t *testing.T) {
 }
 
 func FuzzJSONLines(f *testing.F) {
-	for _, seed := range []string{"", "1\n2", "{}\n\n[1,2]\n", "1 2\n3\n", "nul\n", "\"a\\nb\"\r\n", "[[[[\n", "1\r\r\n"} {
+	for _, seed := range []string{"", "1\n2", "{}\n\n[1,2]\n", "1 2\n3\n", "nul\n", "\"a\\nb\"\r\n", "[[[[\n", "1\r\r\n", strings.Repeat("[", 65) + strings.Repeat("]", 65)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -166,12 +171,29 @@ func referenceJSON(in []byte) (want []any, badLine int64) {
 			continue
 		}
 		var v any
-		if json.Unmarshal(line, &v) != nil {
+		if json.Unmarshal(line, &v) != nil || levels(v) > 64 {
 			return want, int64(i + 1)
 		}
 		want = append(want, v)
 	}
 	return want, 0
+}
+
+// levels is how deep a decoded value is nested.
+func levels(v any) (n int) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n = max(n, levels(e))
+		}
+		return n + 1
+	case map[string]any:
+		for _, e := range v {
+			n = max(n, levels(e))
+		}
+		return n + 1
+	}
+	return 0
 }
 
 func ExampleJSONLines() {

@@ -9,7 +9,7 @@ import "context"
 //	K1  Push takes all of items and returns nil, or returns an error; *[BatchError] says which of them failed, and the
 //	    items it does not list were taken.
 //	K2  Push is not called with an empty slice.
-//	K3  Push keeps neither the slice nor its memory; the values are its own.
+//	K3  Push does not change the slice, not even its order, and keeps neither it nor its memory; the values are its own.
 //	K4  Once ctx is done Push returns soon, with the context's cause where it gave up.
 //	K5  Push has one caller at a time unless flow.Workers says otherwise.
 //	K6  Close, where there is one, may be called more than once, and comes after the last Push. It flushes, and its error counts.

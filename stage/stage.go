@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/weir-go/weir/internal/claim"
@@ -32,6 +33,7 @@ func (fn stageFunc[A, B]) Run(ctx context.Context, in *In[A], out *Out[B]) error
 type In[T any] struct {
 	next func(context.Context) (Item[T], error)
 	cur  Item[T]
+	has  bool // cur is an item
 	kept keeper
 }
 
@@ -47,7 +49,11 @@ func (in *In[T]) Next(ctx context.Context) (Item[T], error) {
 	if err != nil {
 		return Item[T]{}, err
 	}
-	in.cur = it
+	if it.tag != nil {
+		in.kept.now.kept = &in.kept
+		it.hold, it.turn = &in.kept.now, in.kept.turn
+	}
+	in.cur, in.has = it, true
 	return it, nil
 }
 
@@ -67,8 +73,12 @@ func (in *In[T]) All(ctx context.Context) iter.Seq2[Item[T], error] {
 }
 
 // Keep makes the current item the stage's own beyond the next call of Next. It must then be ended exactly once, with Done,
-// Fail or [Combine], before Run returns: what is kept at that moment is given back, and the run fails.
+// Fail or [Combine], before Run returns: what is kept at that moment is given back, and the run fails. An item that is not the
+// stage's any more, because Next has been called since, can't be kept: that is a panic, which stops the run as all do.
 func (in *In[T]) Keep(it Item[T]) Item[T] {
+	if !it.live() {
+		panic("stage: Keep: the item is over: Next has been called since, or it has been ended")
+	}
 	it.hold = in.kept.keep(it.tag)
 	return it
 }
@@ -76,7 +86,8 @@ func (in *In[T]) Keep(it Item[T]) Item[T] {
 // release ends the current item.
 func (in *In[T]) release(o Outcome) {
 	t := in.cur.tag
-	in.cur = Item[T]{}
+	in.cur, in.has = Item[T]{}, false
+	in.kept.turn++
 	t.Release(o)
 }
 
@@ -97,14 +108,29 @@ func NewOut[T any](emit func(ctx context.Context, it Item[T]) error) *Out[T] {
 	return &Out[T]{emit: emit}
 }
 
+// errOver is what Emit says of an item that it has no share of.
+var errOver = errors.New("stage: Emit: the item is over: it was not kept beyond the next call of Next, or has been ended or emitted, " +
+	"or was combined of one to which that applies")
+
 // Emit hands an item on and waits for room where there is none. It takes a share of the item's claim of its own; a combined
-// item's claim goes with it.
+// item's claim goes with it, and so it is emitted once. An item that is not the stage's any more is not handed on, and that is an
+// error.
 func (out *Out[T]) Emit(ctx context.Context, it Item[T]) error {
-	if h := it.hold; h != nil && h.combined { // the share that Combine made goes along
-		if it.tag = h.take(); it.tag != nil {
-			h.forget()
+	switch h := it.hold; {
+	case h == nil:
+		it.tag.Share(1)
+	case h.combined: // the share that Combine made goes along
+		if it.tag = h.take(); it.tag == nil {
+			return errOver
 		}
-	} else {
+		h.forget()
+		if h.lacks {
+			it.tag.Release(Outcome{Kind: Failed, Err: errOver})
+			return errOver
+		}
+	case !it.live():
+		return errOver
+	default:
 		it.tag.Share(1)
 	}
 	it.hold = nil

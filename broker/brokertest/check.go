@@ -53,6 +53,7 @@ var checks = []check{
 	{"S4", "unknown when the context ends", unknownAtTheEnd},
 	{"S5", "order", sendOrder},
 	{"S5", "nothing behind a full one", nothingBehindFull},
+	{"S5", "nothing behind a full one, sent again", nothingBehindFullAgain},
 	{"S6", "full does not wait", fullDoesNotWait},
 	{"S7", "messages are not kept", messagesNotKept},
 	{"S8", "close a sender twice", closeSenderTwice},
@@ -187,7 +188,7 @@ func (r *trial) stream(c Config) Stream {
 // The times of the kit. In a bubble they are exact and cost nothing.
 
 // ackWait is the AckWait of streams; a busy machine must be able to keep a delivery alive.
-func (r *trial) ackWait() time.Duration { return r.either(30*time.Second, 3*time.Second) }
+func (r *trial) ackWait() time.Duration { return r.either(30*time.Second, 5*time.Second) }
 
 // afterwards is long enough for a broker to deliver again what it has not been told about.
 func (r *trial) afterwards() time.Duration { return 2 * r.ackWait() }
@@ -199,7 +200,7 @@ func (r *trial) longAckWait() time.Duration { return r.either(30*time.Second, 10
 func (r *trial) patience() time.Duration { return r.either(10*time.Minute, r.Features.Patience) }
 
 // soon is how long something may take that happens at once.
-func (r *trial) soon() time.Duration { return r.either(100*time.Millisecond, 5*time.Second) }
+func (r *trial) soon() time.Duration { return r.either(100*time.Millisecond, 10*time.Second) }
 
 // while is how long a check waits to see that something does not happen.
 func (r *trial) while() time.Duration { return r.either(time.Second, 300*time.Millisecond) }

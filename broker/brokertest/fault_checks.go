@@ -174,7 +174,7 @@ func (c *consumer) overRestart(s Stream, sender broker.Sender, msgs []broker.Mes
 
 // ackWhileDown has one consumer that stays until the broker is back, and one that goes before.
 func ackWhileDown(r *trial) {
-	s := r.stream(Config{})
+	s := r.stream(Config{AckWait: r.longAckWait()})
 	r.needsDown(s)
 	r.fill(s, 6)
 	stays, goes := r.consumer(s), r.consumer(s)
@@ -231,8 +231,9 @@ func (r *trial) wantDeleted(c *consumer, remove func()) {
 	began := time.Now()
 	remove()
 	_, o := take(r.await(over))
-	if took := time.Since(began); took > 5*time.Second {
-		r.addf("Fetch returned %v after the deletion, 5s are allowed", took)
+	allowed := r.either(5*time.Second, 20*time.Second) // on a machine that has time it is 5 s as well
+	if took := time.Since(began); took > allowed {
+		r.addf("Fetch returned %v after the deletion, %v are allowed", took, allowed)
 	}
 	for i := range 100 {
 		if o.err == stage.ErrEnd || !errors.Is(o.err, broker.ErrDeleted) {

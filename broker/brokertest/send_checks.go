@@ -215,6 +215,22 @@ func nothingBehindFull(r *trial) {
 	r.wantStored(s, o.err, msgs, []int{0})
 }
 
+// nothingBehindFullAgain is nothingBehindFull where the first answers get lost, so that messages are sent again.
+func nothingBehindFullAgain(r *trial) {
+	r.needs(r.Features.Bytes, "Features.Bytes")
+	s := r.stream(Config{Bytes: 12 << 10, Message: 9 << 10})
+	r.needs(s.LoseConfirmations != nil, "Stream.LoseConfirmations")
+	sender := r.sender(s)
+	r.needs(sender.Limits().Ordered, "Limits().Ordered")
+	msgs := numbered(s, 0, 5)
+	for i, size := range []int{2 << 10, 3 << 10, 8 << 10, 1 << 10, 1 << 10} {
+		msgs[i].Data = fmt.Appendf(make([]byte, 0, size), "%0*d", size, i)
+	}
+	s.LoseConfirmations(2)
+	o := r.trySend(r.ctx, sender, msgs)
+	r.wantStored(s, o.err, msgs, []int{0, 1})
+}
+
 func fullDoesNotWait(r *trial) {
 	s := r.stream(Config{Messages: 2})
 	sender := r.fill(s, 2)

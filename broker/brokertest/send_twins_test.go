@@ -129,6 +129,19 @@ var sendTwins = []twin{
 			return bad.OrNil()
 		}
 	})},
+	{"S5 nothing behind a full one, sent again", "sends each on its own the second time", senders(func(s *sender) {
+		s.send = func(ctx context.Context, msgs []broker.Message) error {
+			err := s.Sender.Send(briefly(ctx), msgs)
+			if !errors.Is(err, broker.ErrUnknown) {
+				return err
+			}
+			var bad stage.BatchError
+			for i := range msgs {
+				bad.Add(i, s.Sender.Send(ctx, msgs[i:i+1]))
+			}
+			return bad.OrNil()
+		}
+	})},
 	{"S6 full does not wait", "waits for room", senders(func(s *sender) {
 		s.send = func(ctx context.Context, msgs []broker.Message) error {
 			err := s.Sender.Send(ctx, msgs)

@@ -80,7 +80,7 @@ func TestTerminatedMessagesAreForgotten(t *testing.T) {
 		if !strings.Contains(string(m.Data), "weir: terminated by the pipeline") {
 			t.Errorf("the reason is not in %s", m.Data)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("nothing was said")
 	}
 	mustClose(t, f)
@@ -142,7 +142,9 @@ func TestEndWhenEmpty(t *testing.T) {
 	l := newLab(t)
 	l.stream()
 	l.fill(1, 3)
-	f := l.open(quick())
+	c := quick()
+	c.AckWait = time.Minute
+	f := l.open(c)
 	f.EndWhenEmpty()
 	ds := fetchAll(t, f, 3, 3)
 	f.Settle(ds[0].Token, stage.Outcome{Kind: stage.Failed, Delay: 600 * time.Millisecond})
@@ -165,9 +167,11 @@ func TestNoEndWhileOthersAreAtWork(t *testing.T) {
 	l := newLab(t)
 	l.stream()
 	l.fill(1, 1)
-	other := l.openOn(l.connect(), quick())
+	c := quick()
+	c.AckWait = time.Minute
+	other := l.openOn(l.connect(), c)
 	fetchAll(t, other, 1, 1)
-	f := l.open(quick())
+	f := l.open(c)
 	f.EndWhenEmpty()
 	nothing(t, f, 400*time.Millisecond)
 	mustClose(t, other)

@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		t.Run(fmt.Sprintf("%v, ordered=%v", mode, ordered), func(t *testing.T) {
 			t.Parallel()
 			brokertest.Test(t, brokertest.Adapter{
-				Features: brokertest.Features{DropsOldest: true, Bytes: true, AtOnce: 12},
+				Features: brokertest.Features{DropsOldest: true, Bytes: true, AtOnce: 12, Patience: patience},
 				New: func(t *testing.T, c brokertest.Config) brokertest.Stream {
 					t.Helper()
 					return conformingStream(t, c, mode, ordered)
@@ -52,7 +52,7 @@ func conformingStream(t *testing.T, c brokertest.Config, mode AckMode, ordered b
 			nc := l.connect()
 			f := NewFetcher(nc, SourceConfig{
 				Stream: "S", Durable: "d", Ack: mode, MaxAckPending: c.InFlight, AckWait: max(c.AckWait, lowestAckWait),
-				PullExpiry: time.Second, CloseTimeout: time.Second,
+				PullExpiry: time.Second, CloseTimeout: 3 * time.Second,
 			})
 			conns[f] = nc
 			return f

@@ -61,13 +61,17 @@ func withoutSecrets(err error, urls string) error {
 	}
 	text := err.Error()
 	for u := range strings.SplitSeq(urls, ",") {
-		_, rest, _ := strings.Cut(u, "://")
+		_, rest, ok := strings.Cut(u, "://")
+		if !ok {
+			rest = u // the client takes it without a scheme
+		}
 		secret, _, ok := strings.CutLast(rest, "@")
 		if !ok {
 			continue
 		}
 		for part := range strings.SplitSeq(secret, ":") {
-			if part != "" && strings.Contains(text, part) {
+			plain, _ := url.PathUnescape(part)
+			if part != "" && strings.Contains(text, part) || plain != "" && strings.Contains(text, plain) {
 				return errHidden
 			}
 		}
@@ -139,22 +143,25 @@ func checkVersion(version string) error {
 
 const (
 	infoWait     = 2 * time.Second // for one answer of the API
-	notYet       = 5               // so often a server may say that it has no JetStream: a cluster says so while it assembles
+	notYet       = 3 * time.Second // so long a server may say that it has no JetStream: a cluster says so while it assembles
 	openInterval = 100 * time.Millisecond
 )
 
 // enabled waits until JetStream answers.
 func enabled(ctx context.Context, js jetstream.JetStream, domain string) error {
-	var refused int
+	var refused time.Time // since when nothing else was said
 	ask := func() error {
 		ctx, cancel := context.WithTimeout(ctx, infoWait)
 		defer cancel()
 		_, err := js.AccountInfo(ctx)
 		missing := errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
-		if missing {
-			refused++
+		switch {
+		case !missing:
+			refused = time.Time{}
+		case refused.IsZero():
+			refused = time.Now()
 		}
-		if missing && domain == "" && refused >= notYet || errors.Is(err, nats.ErrConnectionClosed) {
+		if missing && domain == "" && time.Since(refused) >= notYet || errors.Is(err, nats.ErrConnectionClosed) {
 			return backoff.Permanent(err)
 		}
 		return err // a domain may be behind a link that is down: waiting mends that

@@ -103,9 +103,9 @@ func TestConsumeKeepsLongWorkAlive(t *testing.T) {
 	var calls atomic.Int64
 	end := l.consume(func(context.Context, int) error {
 		calls.Add(1)
-		time.Sleep(900 * time.Millisecond)
+		time.Sleep(4 * time.Second)
 		return nil
-	}, func(c *ConsumeConfig) { c.Workers, c.AckWait, c.PullExpiry = 3, 600*time.Millisecond, lowestPullExpiry })
+	}, func(c *ConsumeConfig) { c.Workers, c.AckWait, c.PullExpiry = 3, 3*time.Second, lowestPullExpiry })
 	until(t, "all are done", func() bool { return l.state().Msgs == 0 })
 	if info := l.info(); info.NumRedelivered != 0 || info.Delivered.Consumer != 6 {
 		t.Errorf("%d deliveries, %d redelivered", info.Delivered.Consumer, info.NumRedelivered)
@@ -148,5 +148,32 @@ func TestConsumeNeedsAStream(t *testing.T) {
 	err = Consume(t.Context(), l.nc, broker.JSON[int](), "a.b", "d", handle, func(c *ConsumeConfig) { c.Workers = -1 })
 	if err == nil {
 		t.Error("wrong settings were taken")
+	}
+}
+
+// Where the server is down from the start, the end of ctx ends the waiting.
+func TestConsumeEndsWithoutAServer(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.stop()
+	nc := l.connect()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- Consume(ctx, nc, broker.JSON[int](), "S", "d", func(context.Context, int) error { return nil })
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("it has ended: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("%v, want nil", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on")
 	}
 }

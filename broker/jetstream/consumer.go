@@ -61,6 +61,9 @@ func bindOnce(ctx context.Context, js jetstream.JetStream, name string, c *Sourc
 			return nil, err // a consumer that is refused need not be made first
 		}
 		consumer, err = stream.CreateConsumer(ctx, wanted(c))
+		if errors.Is(err, jetstream.ErrConsumerExists) { // another process was faster
+			consumer, err = stream.Consumer(ctx, c.Durable)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(found.err(false), fmt.Errorf("%s: %w", name, err))

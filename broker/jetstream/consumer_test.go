@@ -164,7 +164,7 @@ func TestT59AckWaitAndBackOff(t *testing.T) {
 	l.stream()
 	if _, err := l.js.CreateConsumer(t.Context(), "S", jetstream.ConsumerConfig{
 		Durable: "d", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: 10, MaxDeliver: 20,
-		BackOff: []time.Duration{400 * time.Millisecond, time.Second},
+		BackOff: []time.Duration{3 * time.Second, 10 * time.Second},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +178,11 @@ func TestT59AckWaitAndBackOff(t *testing.T) {
 	c.AckWait = 0
 	l.fill(1, 1)
 	f = l.open(c)
-	if got := f.Limits().AckWait; got != 400*time.Millisecond {
+	if got := f.Limits().AckWait; got != 3*time.Second {
 		t.Errorf("the wait is %v, want the shortest step", got)
 	}
 	fetchAll(t, f, 1, 1) // and holds it for longer than that
-	nothing(t, f, 1500*time.Millisecond)
+	nothing(t, f, 4*time.Second)
 }
 
 // A server that is down is waited for, until the context ends.

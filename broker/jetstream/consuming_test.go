@@ -46,7 +46,7 @@ func labAt(t *testing.T, url string) *lab {
 func (l *lab) use() {
 	l.t.Helper()
 	l.nc = l.connect()
-	js, err := jetstream.New(l.nc)
+	js, err := jetstream.New(l.nc, jetstream.WithDefaultTimeout(time.Minute)) // 5 s is little where all tests run at once
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (l *lab) stream(change ...func(*jetstream.StreamConfig)) {
 // answered asks the API of the server until there is an answer, and fails the test where none comes within a minute.
 func (l *lab) answered(ask func(context.Context) error) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := persist(ctx, l.t.Name(), ask); err != nil {
 		l.t.Fatal(err)
@@ -114,12 +114,30 @@ func dropOld(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld }
 // fill stores messages whose payloads are the numbers from first to last.
 func (l *lab) fill(first, last int) {
 	l.t.Helper()
+	var on []jetstream.PubAckFuture
 	for i := first; i <= last; i++ {
-		if _, err := l.js.PublishAsync("s.x", fmt.Appendf(nil, "%d", i)); err != nil {
+		f, err := l.js.PublishAsync("s.x", fmt.Appendf(nil, "%d", i))
+		if err != nil {
 			l.t.Fatal(err)
 		}
-		if i%1000 == 0 || i == last {
-			<-l.js.PublishAsyncComplete()
+		if on = append(on, f); len(on) == 1000 || i == last {
+			l.stored(on)
+			on = on[:0]
+		}
+	}
+}
+
+// stored waits until messages are stored. Nothing disturbs the server meanwhile.
+func (l *lab) stored(on []jetstream.PubAckFuture) {
+	l.t.Helper()
+	over := time.After(patience)
+	for _, f := range on {
+		select {
+		case <-f.Ok():
+		case err := <-f.Err():
+			l.t.Fatal(err)
+		case <-over:
+			l.t.Fatalf("no answer about %s", f.Msg().Data)
 		}
 	}
 }
@@ -164,10 +182,13 @@ func (l *lab) wantNothingLeft() {
 	})
 }
 
+// patience is for what is going to be, on a machine that has little time for it.
+const patience = time.Minute
+
 // until waits for something that is going to be.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it never came to this: %s", what)
 		}
@@ -177,7 +198,7 @@ func until(t *testing.T, what string, ok func() bool) {
 // fetch fetches up to n deliveries in one call.
 func fetch(t *testing.T, f *Fetcher, n int) []broker.Delivery {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	dst := make([]broker.Delivery, n)
 	k, err := f.Fetch(ctx, dst)

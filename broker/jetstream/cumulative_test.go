@@ -74,7 +74,7 @@ func TestCumulativeFailures(t *testing.T) {
 	l.stream(limits)
 	l.fill(1, 30)
 	c := cumulative()
-	c.AckWait = time.Second
+	c.AckWait = 3 * time.Second
 	f := l.open(c)
 	ds := fetchAll(t, f, 30, 30)
 	f.Settle(ds[4].Token, stage.Outcome{Kind: stage.Failed, Delay: 300 * time.Millisecond})
@@ -89,7 +89,7 @@ func TestCumulativeFailures(t *testing.T) {
 	}
 	settleAll(f, again, doneOutcome)
 	until(t, "all is acknowledged", func() bool { return l.info().AckFloor.Stream == 30 })
-	nothing(t, f, 1200*time.Millisecond) // an AckWait later nothing has come again
+	nothing(t, f, 3500*time.Millisecond) // an AckWait later nothing has come again
 	mustClose(t, f)
 }
 

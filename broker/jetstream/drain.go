@@ -113,7 +113,7 @@ func (f *Fetcher) giveBack() {
 func (f *Fetcher) settleUp(ctx context.Context) error {
 	repeat := time.NewTicker(repeatWithin)
 	defer repeat.Stop()
-	for f.owed() > 0 {
+	for f.owed() > 0 || !f.flushed(ctx) {
 		if f.deaf() {
 			return errDeaf
 		}
@@ -128,16 +128,29 @@ func (f *Fetcher) settleUp(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if !f.nc.IsConnected() {
-		return errDeaf
+	return nil
+}
+
+// flushed has the server read everything that has been sent, and tells whether it has: a connection may break meanwhile, and what was
+// sent on the old one is sent again by the postman.
+func (f *Fetcher) flushed(ctx context.Context) bool {
+	f.mu.Lock()
+	epoch, unproven := f.epoch, len(f.unproven)
+	f.mu.Unlock()
+	if unproven == 0 && !f.nc.IsConnected() {
+		return true // there is nothing to be read
 	}
-	if err := f.nc.FlushWithContext(ctx); err != nil {
-		return err
+	same := func() bool { return f.nc.IsConnected() && f.nc.Stats().Reconnects == epoch }
+	if !same() || f.nc.FlushWithContext(ctx) != nil || !same() {
+		return false
 	}
 	f.mu.Lock()
-	f.dropProven(len(f.unproven)) // behind a flush the server has read it all
-	f.mu.Unlock()
-	return nil
+	defer f.mu.Unlock()
+	if f.epoch != epoch {
+		return false
+	}
+	f.dropProven(unproven)
+	return len(f.unproven) == 0
 }
 
 var errDeaf = errors.New("nobody is there to take them")

@@ -66,7 +66,7 @@ func TestWhatIsDeletedEndsTheRun(t *testing.T) {
 			}
 			select {
 			case <-run.Done():
-			case <-time.After(10 * time.Second): // required are 5 s, on a machine that has time
+			case <-time.After(patience): // required are 5 s, on a machine that has time
 				t.Fatal("the run goes on")
 			}
 			err = run.Wait()

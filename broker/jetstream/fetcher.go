@@ -238,6 +238,9 @@ func (f *Fetcher) interval() time.Duration {
 	if wait := time.Duration(f.pulls.retryAt - clock.Now()); wait > 0 {
 		d = min(d, wait)
 	}
+	if f.pulls.silent > 0 {
+		d = min(d, f.pulls.heartbeat/secondLook)
+	}
 	if f.ending || f.watch.doubt {
 		d = min(d, endInterval)
 	}

@@ -109,6 +109,15 @@ func (b bounds) check(m *broker.Message, id string, ordered bool) error {
 	return nil
 }
 
+// storedSize is what a message of an order takes in a store, at most.
+func storedSize(m *broker.Message, id string) int64 {
+	header, err := headerSize(m, id, true)
+	if err != nil {
+		return 0 // it is refused, and never stored
+	}
+	return int64(header + len(m.Data) + len(m.Subject) + storedOverhead)
+}
+
 // envelope is what messages are published in, one after the other: the client copies everything.
 type envelope struct {
 	msg    nats.Msg

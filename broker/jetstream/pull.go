@@ -26,6 +26,7 @@ type pulls struct {
 	number   uint64 // of the last request
 	ends     int64  // when the last request has expired
 	heard    int64  // when the server was last heard
+	silent   int64  // since when it has been known that heartbeats are missing; 0 where none are
 	stale    bool   // what stood is gone: ask anew, in another inbox
 	failures int    // in a row
 	retryAt  int64  // not before
@@ -35,6 +36,7 @@ type pulls struct {
 const (
 	beatsPerPull  = 4 // heartbeats in the time that a request stands
 	beatsMissed   = 2 // missing heartbeats that prove that it does not stand any more
+	secondLook    = 2 // a part of a heartbeat, for which they must go on missing when that has been noticed
 	firstPullWait = 50 * time.Millisecond
 	mostPullWait  = 5 * time.Second
 )
@@ -71,7 +73,7 @@ func (p *pulls) less(n int) {
 }
 
 // forget says that no request stands any more. Answers to old ones that come all the same are still received.
-func (p *pulls) forget() { p.credit, p.standing, p.stale = 0, 0, true }
+func (p *pulls) forget() { p.credit, p.standing, p.silent, p.stale = 0, 0, 0, true }
 
 // renew begins anew.
 func (p *pulls) renew() {
@@ -97,12 +99,22 @@ func (p *pulls) again(now int64) {
 	p.failures = 1
 }
 
-// check finds requests that are gone without a word.
+// check finds requests that are gone without a word. Silence has to last for a while after it has been noticed: a process that had no
+// time has not read yet what came meanwhile. Where a request that stands was given up, a message on its way to it would come
+// again, behind the others.
 func (p *pulls) check(now int64) {
+	silence := p.credit > 0 && now-p.heard > beatsMissed*int64(p.heartbeat)
+	if !silence {
+		p.silent = 0
+	}
 	switch {
 	case p.credit == 0:
-	case now-p.heard > beatsMissed*int64(p.heartbeat):
-		p.forget()
+	case silence && p.silent == 0:
+		p.silent = now
+	case silence:
+		if now-p.silent >= int64(p.heartbeat)/secondLook {
+			p.forget()
+		}
 	case now > p.ends+int64(p.heartbeat): // the word about the last one got lost, while others were heard of
 		p.less(p.credit)
 	}

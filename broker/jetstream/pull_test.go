@@ -67,13 +67,24 @@ func TestRequestsThatFallSilentAreGone(t *testing.T) {
 	fresh := func() pulls {
 		return pulls{credit: 5, standing: 1, heartbeat: time.Second, heard: 0, ends: int64(4 * time.Second)}
 	}
-	for at, want := range map[time.Duration]int{time.Second: 5, 2 * time.Second: 5, 2*time.Second + 1: 0} {
+	const noticed = 2*time.Second + 1
+	for _, at := range []time.Duration{0, time.Second, 2 * time.Second, noticed, noticed + 499*time.Millisecond, noticed + 500*time.Millisecond} {
 		p := fresh()
-		if p.check(int64(at)); p.credit != want || p.stale != (want == 0) {
-			t.Errorf("at %v: %+v, want a credit of %d", at, p, want)
+		p.check(int64(min(at, noticed)))
+		p.check(int64(at))
+		if gone := at == noticed+500*time.Millisecond; p.stale != gone || (p.credit == 0) != gone {
+			t.Errorf("at %v: %+v, want it gone: %v", at, p, gone)
 		}
 	}
 	p := fresh()
+	p.ends = int64(2 * time.Hour)
+	p.check(int64(time.Hour)) // the process stood still: what has come meanwhile has not been read yet
+	p.heard = int64(time.Hour) + 1
+	p.check(int64(time.Hour + 500*time.Millisecond))
+	if p.stale || p.credit != 5 || p.silent != 0 {
+		t.Errorf("after a heartbeat that came late: %+v", p)
+	}
+	p = fresh()
 	p.heard = int64(5*time.Second + 1) // by heartbeats of another request
 	if p.check(p.heard); p.credit != 0 || p.stale {
 		t.Errorf("behind the end of the last one: %+v", p)

@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/weir-go/weir/broker"
 )
 
 // Ready returns nil where the Fetcher is open and connected, its consumer exists, and nothing keeps messages from coming. It is for
-// readiness checks, and asks the server once.
+// readiness checks: it asks the server once, and waits no longer than 2 s for the answer. One that says no may be followed by one that
+// says yes; a consumer that is not there is broker.ErrDeleted.
 func (f *Fetcher) Ready(ctx context.Context) error {
 	f.mu.Lock()
 	opened, closing, final, stalled := f.opened, f.closing, f.final, f.watch.stalled
@@ -32,7 +34,15 @@ func (f *Fetcher) Ready(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.where(), err)
 	}
-	if _, err := js.Consumer(ctx, f.cfg.Stream, f.cfg.Durable); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, infoWait)
+	defer cancel()
+	_, err = js.Consumer(ctx, f.cfg.Stream, f.cfg.Durable)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		return deletedError(&f.cfg, jetstream.JSErrCodeConsumerNotFound)
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return deletedError(&f.cfg, jetstream.JSErrCodeStreamNotFound)
+	case err != nil:
 		return fmt.Errorf("%s: %w", f.where(), err)
 	}
 	return nil

@@ -76,7 +76,9 @@ func (r *receipts) confirmation(data []byte) (seq uint64, dup, ok bool) {
 	rest = bytes.TrimLeft(rest, " ")
 	n := 0
 	for ; n < len(rest) && n < 19 && '0' <= rest[n] && rest[n] <= '9'; n++ {
-		seq = seq*10 + uint64(rest[n]-'0')
+		if seq = seq*10 + uint64(rest[n]-'0'); seq == 0 {
+			return 0, false, false // JSON has no numbers with zeros in front
+		}
 	}
 	switch string(rest[n:]) {
 	case "}":

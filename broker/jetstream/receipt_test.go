@@ -63,6 +63,7 @@ func TestConfirmationsDoNotAllocate(t *testing.T) {
 func FuzzReceipts(f *testing.F) {
 	f.Add([]byte(`{"stream":"S","seq":7,"duplicate": true}`))
 	f.Add([]byte(`{"stream":"S","seq":99999999999999999999}`))
+	f.Add([]byte(`{"stream":"S","seq":007}`))
 	f.Add([]byte(`{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newReceipts("S")

@@ -122,7 +122,7 @@ func (s *Sender) sendChained(ctx context.Context, b *batch) {
 	for len(b.todo) > 0 {
 		s.round(ctx, b)
 		if ask := s.chain.review(b); ask {
-			s.findEnd(ctx)
+			s.findEnd(ctx, b)
 		}
 		if !r.again(ctx, b) {
 			return
@@ -130,10 +130,10 @@ func (s *Sender) sendChained(ctx context.Context, b *batch) {
 	}
 }
 
-// findEnd asks for the last message of the stream. Without an answer the next round will tell.
-func (s *Sender) findEnd(ctx context.Context) {
+// findEnd asks how far the stream has come. Without an answer the next round will tell.
+func (s *Sender) findEnd(ctx context.Context, b *batch) {
 	if info, err := s.info(ctx); err == nil {
-		s.chain.last = info.State.LastSeq
+		s.chain.at(info, b)
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *Sender) round(ctx context.Context, b *batch) {
 func (s *Sender) publish(ctx context.Context, b *batch) {
 	e := newEnvelope(s.inbox)
 	for k, i := range b.todo {
-		if s.window.halted(b) {
+		if s.window.halted(b) || b.chain != nil && b.chain.most > 0 && k >= b.chain.most {
 			return
 		}
 		ticket, ok := s.window.enter(ctx, b, i)

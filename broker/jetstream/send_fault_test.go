@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,4 +224,86 @@ func TestLateRepetitionsAreCounted(t *testing.T) {
 	if got := l.state().Msgs; got < 2 {
 		t.Errorf("%d messages are stored: the test shows nothing", got)
 	}
+}
+
+// Of messages that are sent again because answers were lost, none that is behind one without room is stored, wherever the stream is.
+func TestNothingIsStoredBehindAFullOneWhenAnswersAreLost(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprintf("replicas=%d", n), func(t *testing.T) {
+			t.Parallel()
+			l := labAt(t, natstest.Cluster(t, 3).URL())
+			l.stream(replicas(n), onDisk, func(c *jetstream.StreamConfig) { c.MaxMsgs, c.MaxBytes, c.MaxMsgSize = -1, 12<<10, 9<<10 })
+			for lost := range 8 {
+				l.sendFull(t, lost)
+			}
+		})
+	}
+}
+
+// What is sent again after lost answers takes few rounds, not one for each message, whatever of it is stored.
+func TestAnOrderIsFoundAgainInAFewRounds(t *testing.T) {
+	t.Parallel()
+	const total = 300
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprintf("replicas=%d", n), func(t *testing.T) {
+			t.Parallel()
+			l := labAt(t, natstest.Cluster(t, 3).URL())
+			l.stream(replicas(n))
+			var lose atomic.Int64
+			s := &deafSender{NewSender(l.nc, SenderConfig{Stream: "S", Ordered: true}), &lose}
+			if err := s.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { must(t, s.Close()) }()
+			if err := s.Send(t.Context(), numbered(1, 100)); err != nil {
+				t.Fatal(err)
+			}
+			lose.Store(150)
+			if err := s.Send(t.Context(), numbered(1, total)); err != nil { // the first 100 are there
+				t.Fatal(err)
+			}
+			wantNumbersIn(t, bodies(t, l.js), 1, total)
+			if got := s.Stats().Retried; got > 3*total { // a round for each would be 45,000
+				t.Errorf("%d messages sent again, of %d", got, total)
+			}
+		})
+	}
+}
+
+// sendFull sends five messages of which the third does not fit, and loses the first answers.
+func (l *lab) sendFull(t *testing.T, lost int) {
+	t.Helper()
+	l.purge()
+	var lose atomic.Int64
+	s := &deafSender{NewSender(l.nc, SenderConfig{Stream: "S", Ordered: true, AckTimeout: 100 * time.Millisecond}), &lose}
+	if err := s.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { must(t, s.Close()) }()
+	msgs := numbered(1, 5)
+	for i, size := range []int{2 << 10, 3 << 10, 8 << 10, 1 << 10, 1 << 10} {
+		msgs[i].ID = fmt.Sprintf("%d of %d", i, lost)
+		msgs[i].Data = fmt.Appendf(nil, "%0*d", size, i)
+	}
+	lose.Store(int64(lost))
+	errs := failures(t, s.Send(t.Context(), msgs), 5)
+	if errs[0] != nil || errs[1] != nil || count(errs[2:], broker.ErrFull) != 3 {
+		t.Errorf("%d lost answers: %v, want room for the first two", lost, errs)
+	}
+	if got := l.state().Msgs; got != 2 {
+		t.Errorf("%d lost answers: %d messages are stored, want 2", lost, got)
+	}
+}
+
+// purge empties stream S.
+func (l *lab) purge() {
+	l.t.Helper()
+	l.answered(func(ctx context.Context) error {
+		s, err := l.js.Stream(ctx, "S")
+		if err != nil {
+			return err
+		}
+		return s.Purge(ctx)
+	})
 }

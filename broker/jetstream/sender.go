@@ -110,7 +110,7 @@ func (s *Sender) inspect(ctx context.Context) error {
 	found := checkStream(info, streamUse{role: sending, policy: s.cfg.OnFull, unbounded: s.cfg.Unbounded})
 	found = append(found, connAdvice(s.nc)...)
 	s.settings = info.Config
-	s.chain = chain{last: info.State.LastSeq, step: 1}
+	s.chain = chain{last: info.State.LastSeq, known: info.State.LastSeq}
 	s.warnings = found.warnings(s.cfg.Tolerate)
 	return found.err(s.cfg.Tolerate)
 }

@@ -40,9 +40,10 @@ func (l *lab) update(change func(*jetstream.StreamConfig)) {
 	l.t.Helper()
 	cfg := l.config("S")
 	change(&cfg)
-	if _, err := l.js.UpdateStream(l.t.Context(), cfg); err != nil {
-		l.t.Fatal(err)
-	}
+	l.answered(func(ctx context.Context) error {
+		_, err := l.js.UpdateStream(ctx, cfg)
+		return err
+	})
 }
 
 func (l *lab) state() jetstream.StreamState {
@@ -58,31 +59,33 @@ func (l *lab) state() jetstream.StreamState {
 // bodies reads the payloads that stream S has, in its order.
 func bodies(t *testing.T, js jetstream.JetStream) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	s, err := js.Stream(ctx, "S")
-	if err != nil {
-		t.Fatal(err)
+	l := &lab{t: t, js: js}
+	n := int(l.state().Msgs)
+	reader := jetstream.ConsumerConfig{
+		Name: "reader", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1, AckWait: time.Hour, MemoryStorage: true,
 	}
-	n := int(s.CachedInfo().State.Msgs)
-	reader := jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1, MemoryStorage: true}
-	c, err := s.CreateConsumer(ctx, reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.DeleteConsumer(ctx, c.CachedInfo().Name) }()
+	var c jetstream.Consumer
+	l.answered(func(ctx context.Context) (err error) {
+		c, err = js.CreateOrUpdateConsumer(ctx, "S", reader)
+		return err
+	})
+	defer l.answered(func(ctx context.Context) error {
+		if err := js.DeleteConsumer(ctx, "S", "reader"); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return err
+		}
+		return nil
+	})
 	var all []string
-	for len(all) < n {
+	for end := time.Now().Add(patience); len(all) < n; {
+		if time.Now().After(end) {
+			t.Fatalf("only %d of %d messages came", len(all), n)
+		}
 		batch, err := c.Fetch(n-len(all), jetstream.FetchMaxWait(5*time.Second))
 		if err != nil {
-			t.Fatal(err)
+			continue // a request that was lost is made again
 		}
-		before := len(all)
 		for m := range batch.Messages() {
 			all = append(all, string(m.Data()))
-		}
-		if len(all) == before {
-			t.Fatalf("only %d of %d messages came: %v", len(all), n, batch.Error())
 		}
 	}
 	return all

@@ -48,13 +48,15 @@ func ensureOnce(ctx context.Context, js jetstream.JetStream, c StreamConfig) (*j
 	return info, err
 }
 
-// storeRetry is how long the folder of streams may take to go, when the last stream was deleted just now. A stream made
-// meanwhile finds it missing.
-const storeRetry = 10 * time.Millisecond
+// The folder of streams may take a moment to go, when the last stream was deleted just now. A stream made meanwhile finds it missing.
+const (
+	storeRetry   = 10 * time.Millisecond
+	storeRetries = 50
+)
 
 func makeStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) (*jetstream.StreamInfo, error) {
 	stream, err := js.CreateStream(ctx, want)
-	if hasCode(err, codeStreamStore) {
+	for n := 0; n < storeRetries && hasCode(err, codeStreamStore); n++ {
 		if err := sleep(ctx, storeRetry); err != nil {
 			return nil, err
 		}

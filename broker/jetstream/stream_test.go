@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -15,10 +16,11 @@ import (
 // config reads a stream back from the server.
 func (l *lab) config(name string) jetstream.StreamConfig {
 	l.t.Helper()
-	s, err := l.js.Stream(l.t.Context(), name)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	var s jetstream.Stream
+	l.answered(func(ctx context.Context) (err error) {
+		s, err = l.js.Stream(ctx, name)
+		return err
+	})
 	return s.CachedInfo().Config
 }
 

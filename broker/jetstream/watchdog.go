@@ -24,16 +24,17 @@ type watchdog struct {
 	reply   string // where the answer comes, "" when none is awaited
 	asked   int64
 
-	parked     int64         // since when Fetch listens
-	last       int64         // when the last message came
-	pending    uint64        // what waited behind it
-	quiet      time.Duration // after which the server is asked
-	impatience time.Duration // what quiet begins with
-	doubt      bool          // the consumer may be gone
-	absent     int           // answers in a row that said so
-	gone       jetstream.ErrorCode
-	idle       int // answers in a row that said that nothing is left
-	strange    int // answers in a row that said that messages wait and may come
+	parked      int64         // since when Fetch listens
+	last        int64         // when the last message came
+	pending     uint64        // what waited behind it
+	quiet       time.Duration // after which the server is asked
+	impatience  time.Duration // what quiet begins with
+	doubt       bool          // the consumer may be gone
+	absent      int           // answers in a row that said so
+	absentSince int64         // when the first of them came
+	gone        jetstream.ErrorCode
+	idle        int // answers in a row that said that nothing is left
+	strange     int // answers in a row that said that messages wait and may come
 
 	floor      uint64 // everything up to here is acknowledged, as far as is known
 	ackPending int
@@ -76,8 +77,9 @@ func (w *watchdog) awaits(now int64) bool { return w.reply != "" && now-w.asked 
 
 // look is what a Fetch does that has waited for a while.
 func (f *Fetcher) look(ctx context.Context) {
-	now := clock.Now()
 	f.mu.Lock()
+	f.receiveAll(f.emptied) // what has come while the process had no time is no silence
+	now := clock.Now()
 	f.pulls.check(now)
 	gone := f.watch.gone
 	f.mu.Unlock()
@@ -154,7 +156,10 @@ func (f *Fetcher) receiveInfo(m *nats.Msg, now int64) {
 		f.judge(&info.ConsumerInfo, now)
 	case info.Error.ErrorCode == jetstream.JSErrCodeConsumerNotFound, info.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
 		w.doubt = true // a server that is starting may not know everything yet
-		if w.absent++; w.absent >= proofs {
+		if w.absent++; w.absent == 1 {
+			w.absentSince = now
+		}
+		if w.absent >= proofs && now-w.absentSince >= int64(longGone) {
 			f.missing(info.Error.ErrorCode)
 		}
 	}
@@ -209,7 +214,9 @@ func (f *Fetcher) nudge(info *jetstream.ConsumerInfo, now int64) {
 		w.stalled = fmt.Sprintf("%d messages wait, %d of %d are unsettled, and the server sends none",
 			info.NumPending, info.NumAckPending, info.Config.MaxAckPending)
 	}
-	if now >= f.pulls.retryAt {
+	// What is asked in another inbox is not what stands in this one: a message on its way here would come again behind the others. So
+	// nothing is done before all that stands has had the time to be answered.
+	if waited := time.Duration(now - max(w.parked, w.last)); waited >= w.impatience && now >= f.pulls.retryAt {
 		f.pulls.forget()
 		f.counts.nudges++
 	}

@@ -11,25 +11,31 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/weir-go/weir/broker"
+	"github.com/weir-go/weir/internal/clock"
 )
 
-// judged returns a fetcher that has been told this about its consumer, so often.
+// judged returns a fetcher that has been told this about its consumer, so often, once a second.
 func judged(c SourceConfig, times int, info any) *Fetcher {
 	f := NewFetcher(nil, c)
 	f.limit = 10
 	f.bound = &binding{maxAckPending: 10, ackWait: time.Minute}
 	f.watch.sub = &nats.Subscription{}
 	f.pulls.credit, f.pulls.expiry = 5, time.Second
+	for i := range times {
+		tell(f, info, time.Duration(i+1)*time.Second)
+	}
+	return f
+}
+
+// tell has an answer arrive.
+func tell(f *Fetcher, info any, at time.Duration) {
 	data, err := json.Marshal(info)
 	if err != nil {
 		panic(err)
 	}
-	for range times {
-		f.watch.asked++
-		f.watch.reply = "answer"
-		f.receive(&nats.Msg{Subject: "answer", Sub: f.watch.sub, Data: data}, 1, 1)
-	}
-	return f
+	f.watch.asked++
+	f.watch.reply = "answer"
+	f.receive(&nats.Msg{Subject: "answer", Sub: f.watch.sub, Data: data}, int64(at), int64(at))
 }
 
 func infoOf(pending uint64, ackPending int) jetstream.ConsumerInfo {
@@ -72,13 +78,19 @@ func TestTheWatchdogJudges(t *testing.T) {
 	}
 }
 
-// It takes two answers to believe that something is gone: a server that is starting may not know everything yet.
+// It takes two answers and a second to believe that something is gone: a server that is starting may not know everything yet.
 func TestTheWatchdogBelievesInDeletionLate(t *testing.T) {
 	for code, name := range map[jetstream.ErrorCode]string{
 		jetstream.JSErrCodeConsumerNotFound: "consumer", jetstream.JSErrCodeStreamNotFound: "jetstream: stream",
 	} {
 		if f := judged(quick(), 1, apiError(code)); f.final != nil || !f.watch.doubt {
 			t.Errorf("%s: believed at once: %v", name, f.final)
+		}
+		f := judged(quick(), 1, apiError(code))
+		for range 3 {
+			if tell(f, apiError(code), 2*time.Second-1); f.final != nil {
+				t.Errorf("%s: believed before a second was over: %v", name, f.final)
+			}
 		}
 		if f := judged(quick(), 2, apiError(code)); !errors.Is(f.final, broker.ErrDeleted) || !strings.Contains(f.final.Error(), name) {
 			t.Errorf("%s: %v, want %v", name, f.final, broker.ErrDeleted)
@@ -88,6 +100,40 @@ func TestTheWatchdogBelievesInDeletionLate(t *testing.T) {
 	c.Recreate = true
 	if f := judged(c, 2, apiError(jetstream.JSErrCodeConsumerNotFound)); f.final != nil || f.watch.gone == 0 {
 		t.Errorf("with Recreate: %v", f.final)
+	}
+}
+
+// While a request stands its messages may be on their way: it is not given up before it has had the time of one, however often the
+// server says that something waits. The end of a stream is asked for every 50 ms.
+func TestTheWatchdogIsPatient(t *testing.T) {
+	c := quick()
+	f := judged(c, 0, nil)
+	f.watch.impatience = c.PullExpiry
+	f.watch.parked, f.watch.last = int64(5*time.Second), int64(6*time.Second)
+	f.watch.asked = f.watch.last
+	f.ending = true
+	for at := 6 * time.Second; at < 7*time.Second; at += endInterval {
+		if tell(f, infoOf(7, 3), at); f.pulls.stale || f.counts.nudges > 0 {
+			t.Fatalf("given up %v after the last message", at-6*time.Second)
+		}
+	}
+	if tell(f, infoOf(7, 3), 7*time.Second); !f.pulls.stale || f.counts.nudges != 1 {
+		t.Errorf("not given up a second after the last message: %+v", f.pulls)
+	}
+}
+
+// What has arrived is taken in before silence is looked for.
+func TestWhatHasArrivedIsNoSilence(t *testing.T) {
+	f := judged(quick(), 0, nil)
+	f.inbox = make(chan *nats.Msg, 1)
+	f.pulls.sub = &nats.Subscription{}
+	f.inbox <- &nats.Msg{Sub: f.pulls.sub, Header: nats.Header{statusHeader: {"100"}}}
+	f.pulls.heartbeat = time.Hour
+	f.pulls.heard = clock.Now() - int64(3*time.Hour)
+	f.watch.parked = clock.Now()
+	f.watch.quiet = time.Hour
+	if f.look(t.Context()); f.pulls.silent != 0 || f.pulls.credit != 5 {
+		t.Errorf("a heartbeat is there: %+v", f.pulls)
 	}
 }
 
@@ -144,11 +190,16 @@ func TestAnIdleStreamCostsLittle(t *testing.T) {
 	if err := f.Ready(t.Context()); err != nil {
 		t.Errorf("Ready() = %v", err)
 	}
-	nothing(t, f, 1500*time.Millisecond) // 0.4, 0.8
-	if n := len(asked); n > 6 {
+	rounds := 0
+	until(t, "it asks for messages again", func() bool {
+		nothing(t, f, 1500*time.Millisecond) // 0.4, 0.8
+		rounds++
+		return f.Stats().Pulls >= 2
+	})
+	if n := len(asked); n > 6*rounds {
 		t.Errorf("%d questions", n)
 	}
-	if s := f.Stats(); s.Pulls < 2 || s.Pulls > 8 || s.Stalled != "" {
+	if s := f.Stats(); s.Pulls > uint64(8*rounds) || s.Stalled != "" {
 		t.Errorf("%+v", s)
 	}
 }

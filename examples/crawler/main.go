@@ -74,7 +74,7 @@ func crawl(c config, start string, found *counts) flow.Pipeline {
 	body := func(in flow.Flow[string]) (out flow.Flow[page], again flow.Flow[string]) {
 		pages := in.
 			Distinct(1<<20, func(url string) string { return url }, flow.Name("seen")).
-			Parallel(max(c.workers, 1), f.fetch, flow.Unordered, flow.Name("fetch")).
+			Parallel(c.workers, f.fetch, flow.Unordered, flow.Name("fetch")).
 			Broadcast(2, flow.Name("pages"))
 		return pages[0], pages[1].FlatMap(func(p page) []string { return p.links }, flow.Name("links"))
 	}

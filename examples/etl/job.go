@@ -44,7 +44,7 @@ func (j *job) pipeline() flow.Pipeline {
 // dropped; the checkpoint is the last one up to which all are.
 func (j *job) extract() flow.Flow[function] {
 	tree, seqs := os.DirFS(j.src), &numbering{}
-	j.places = &places{store: j.store, src: j.src, seqs: seqs}
+	j.places = &places{store: j.store, src: j.src, through: j.through, seqs: seqs}
 	open := func(_ context.Context, after string) (stage.Source[stage.At[file]], error) {
 		return stage.Seq2(numbered(j.untilQuit(walkBehind(tree, after, j.failures.add)))), nil
 	}

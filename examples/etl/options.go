@@ -104,6 +104,8 @@ func (o *options) validate() error {
 		return errors.New("-half needs -through jetstream: the other half is another process")
 	case o.nats != "" && o.through != throughJetStream:
 		return errors.New("-nats needs -through jetstream")
+	case o.resume && o.through == throughMemory:
+		return errors.New("-resume needs -through jetstream or none: a stream in memory is gone with the run that had it")
 	case o.half == halfLoad && o.resume:
 		return errors.New("-resume is for the walk, and -half load has none")
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/weir-go/weir/flow"
 )
 
-// place is how far a run has come: everything up to a file is in the table.
+// place is how far a run has come: everything up to a file is in the table, or in a stream that outlives the run.
 type place struct {
-	Src  string `json:"src"`  // the folder
-	Path string `json:"path"` // the file, in it
-	Seq  int64  `json:"seq"`  // functions up to there
+	Src     string `json:"src"`     // the folder
+	Through string `json:"through"` // what has the functions that are not in the table yet
+	Path    string `json:"path"`    // the file, in it
+	Seq     int64  `json:"seq"`     // functions up to there
 }
 
 // The row in the database that has the place.
@@ -28,10 +29,11 @@ const (
 // places is the checkpoint of the job. The walk reports the number and the path of each file, as it does not know how many
 // functions there are; what is stored is a place.
 type places struct {
-	store  flow.CheckpointStore
-	src    string
-	seqs   *numbering
-	behind string // the path that the run started behind
+	store   flow.CheckpointStore
+	src     string
+	through string
+	seqs    *numbering
+	behind  string // the path that the run started behind
 }
 
 // Load implements flow.CheckpointStore. It returns the path to go on behind.
@@ -44,22 +46,28 @@ func (p *places) Load(ctx context.Context) (string, error) {
 	if err := json.Unmarshal([]byte(text), &at); err != nil {
 		return "", fmt.Errorf("row %s of table %s: %w", positionsName, positionsTable, err)
 	}
-	if at.Src != p.src {
+	switch {
+	case at.Src != p.src:
 		return "", fmt.Errorf("the run to go on with was of %s, not of %s", at.Src, p.src)
+	case at.Through != p.through:
+		return "", fmt.Errorf("the run to go on with was -through %s, not -through %s: what it has left there would be missing", at.Through, p.through)
 	}
 	p.behind = at.Path
 	p.seqs.start(at.Seq)
 	return at.Path, nil
 }
 
-// Save implements flow.CheckpointStore.
+// Save implements flow.CheckpointStore. What is confirmed by a stream in memory is gone with the process, so no place is saved behind it.
 func (p *places) Save(ctx context.Context, position string) error {
+	if p.through == throughMemory {
+		return nil
+	}
 	number, path, _ := strings.Cut(position, " ")
 	file, err := strconv.Atoi(number)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(place{Src: p.src, Path: path, Seq: p.seqs.reached(file)})
+	text, err := json.Marshal(place{Src: p.src, Through: p.through, Path: path, Seq: p.seqs.reached(file)})
 	if err != nil {
 		return err
 	}

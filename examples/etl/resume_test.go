@@ -203,6 +203,20 @@ func TestResumeRefusesAnotherFolderAndWhatIsNoPlace(t *testing.T) {
 	check("row walk of table positions")
 }
 
+// What a stream in memory has confirmed is gone with its process, and what is in another stream is not in this one: a run that went on
+// behind it would leave out rows and say nothing.
+func TestResumeDoesNotGoOnBehindWhatIsGone(t *testing.T) {
+	src, db := tree(t, 2, 2), newDB(t)
+	mustLoad(t, "-src", src, "-db", db, "-through", "memory")
+	if s := mustLoad(t, "-src", src, "-db", db, "-through", "none", "-resume"); s.Files != 2 {
+		t.Errorf("behind a run in memory it walked %d files, want 2, from the beginning", s.Files)
+	}
+	code, _, stderr := etl(t, "-src", src, "-db", db, "-resume", "-through", "jetstream")
+	if want := "the run to go on with was -through none"; code != exitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d and %q, want exit %d and %q", code, stderr, exitFailed, want)
+	}
+}
+
 func TestWalkBehindIsTheRestOfTheWalk(t *testing.T) {
 	all := strings.Fields("a/1.go a/2.go a/x/3.go b.go c/4.go c/dir.go/5.go")
 	tests := []struct {

@@ -223,6 +223,7 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 		"half unknown":       {[]string{"-half", "quarter"}, exitUsage, "extract or load"},
 		"half of an edge":    {[]string{"-half", "load", "-through", "none"}, exitUsage, "-half needs -through jetstream"},
 		"half in memory":     {[]string{"-half", "extract", "-through", "memory"}, exitUsage, "-half needs -through jetstream"},
+		"resume in memory":   {[]string{"-resume", "-through", "memory"}, exitUsage, "-resume needs -through jetstream or none"},
 		"server for an edge": {[]string{"-nats", "nats://127.0.0.1", "-through", "none"}, exitUsage, "-nats needs -through jetstream"},
 		"resume a load":      {[]string{"-half", "load", "-resume"}, exitUsage, "-resume is for the walk"},
 		"argument":           {[]string{"here"}, exitUsage, `unexpected argument "here"`},

@@ -31,6 +31,9 @@ type options struct {
 	serve   string
 }
 
+// mostRequests is how many answers are remembered.
+const mostRequests = 1_000_000
+
 func command(ctx context.Context, args []string, w io.Writer) error {
 	var o options
 	fs := flag.NewFlagSet("overload", flag.ContinueOnError)
@@ -43,6 +46,9 @@ func command(ctx context.Context, args []string, w io.Writer) error {
 	}
 	if fs.NArg() > 0 || !(o.load > 0) || o.length < time.Second {
 		return errors.New("-load must be above 0, -length at least 1s, and there are no arguments")
+	}
+	if n := o.load * perSecond * o.length.Seconds(); n > mostRequests {
+		return fmt.Errorf("-load and -length make %.4g requests, and %d are the most", n, mostRequests)
 	}
 	if o.serve != "" {
 		return serve(ctx, w, o.serve)
@@ -78,7 +84,7 @@ func compare(ctx context.Context, w io.Writer, o options, listen func() (net.Lis
 			return err
 		}
 	}
-	return errors.Join(both[0].strange(), both[1].judge(o))
+	return errors.Join(both[0].strange(), both[0].wonder(o), both[1].judge(o))
 }
 
 // judge says what is not as it should be with controls, where there is overload.
@@ -91,4 +97,12 @@ func (r result) judge(o options) error {
 		err = errors.Join(err, fmt.Errorf("the 99th percentile of what was let in is %v, want %v at most", p, budget))
 	}
 	return err
+}
+
+// wonder says if goodput without controls is better than it can be, where the overload is long enough: then the service has not been overloaded.
+func (r result) wonder(o options) error {
+	if o.load >= 2 && o.length >= 10*time.Second && r.goodput() > 0.1 {
+		return fmt.Errorf("goodput without controls is %.0f %%, want 10 %% at most", 100*r.goodput())
+	}
+	return nil
 }

@@ -178,7 +178,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	for _, args := range [][]string{{"-load", "0"}, {"-load", "NaN"}, {"-length", "1ms"}, {"more"}, {"-serve", "nowhere"}} {
+	for _, args := range [][]string{{"-load", "0"}, {"-load", "NaN"}, {"-load", "Inf"}, {"-load", "1e300"}, {"-length", "1ms"}, {"-length", "9999h"}, {"more"}, {"-serve", "nowhere"}} {
 		if err := command(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("command(%q) = nil, want an error", args)
 		}
@@ -193,6 +193,15 @@ func TestJudge(t *testing.T) {
 	for r, want := range map[*result]string{&late: "99th percentile", &refused: "Retry-After 0", &odd: "status 500"} {
 		if err := r.judge(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("judge() = %v, want %q in it", err, want)
+		}
+	}
+	good := newResult([]answer{{code: 200}}, 5*time.Millisecond)
+	if err := good.wonder(options{load: 2, length: 10 * time.Second}); err == nil {
+		t.Error("wonder() = nil for a service that is not overloaded at twice its load")
+	}
+	for _, o := range []options{{load: 1, length: time.Minute}, {load: 2, length: time.Second}} {
+		if err := good.wonder(o); err != nil {
+			t.Errorf("wonder() at %v for %v = %v, want nil", o.load, o.length, err)
 		}
 	}
 }

@@ -103,9 +103,13 @@ type Answer struct {
 
 // Do calls call until there is an answer to stay with. The metadata of its context has the number of the attempt, to be handed on. The
 // error is that of the last Answer, a *[Refusal] with ReasonThrottled if it was never sent, or ctx's cause if ctx has ended while
-// it waited. The class in ctx's metadata counts: each class is throttled by its own record.
+// it waited. It does not wait beyond the deadline of ctx and of the metadata in it. The class in ctx's metadata counts: each class is throttled by its own record.
 func (c *Caller) Do(ctx context.Context, call func(ctx context.Context) Answer) error {
 	m, _ := stage.MetaFrom(ctx)
+	deadline := m.Deadline
+	if d, ok := ctx.Deadline(); ok && (deadline.IsZero() || d.Before(deadline)) {
+		deadline = d
+	}
 	class := m.Criticality
 	m.Attempt = max(m.Attempt, 1)
 	var waits backoff.BackOff
@@ -121,7 +125,7 @@ func (c *Caller) Do(ctx context.Context, call func(ctx context.Context) Answer) 
 		if waits == nil {
 			waits = c.cfg.Backoff()
 		}
-		if !c.pause(ctx, waits.NextBackOff(), &a) || c.send(class) != nil {
+		if !c.pause(ctx, deadline, waits.NextBackOff(), &a) || c.send(class) != nil {
 			return a.Err
 		}
 		m.Attempt++
@@ -158,12 +162,12 @@ func (c *Caller) End(class stage.Criticality, a Answer) {
 }
 
 // pause waits before the next attempt. It returns false, with what to return in a, if there is to be none.
-func (c *Caller) pause(ctx context.Context, wait time.Duration, a *Answer) bool {
+func (c *Caller) pause(ctx context.Context, deadline time.Time, wait time.Duration, a *Answer) bool {
 	if wait == backoff.Stop {
 		return false
 	}
 	wait = max(wait, a.RetryAfter)
-	if d, ok := ctx.Deadline(); ok && time.Until(d) <= wait || wait > c.cfg.MaxWait {
+	if !deadline.IsZero() && time.Until(deadline) <= wait || wait > c.cfg.MaxWait {
 		return false
 	}
 	if !c.budget.take() {

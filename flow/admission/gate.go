@@ -22,6 +22,8 @@ type Gate struct {
 	mu       sync.Mutex
 	line     line // Concurrency wide: who runs in it is worked on as far as the gate knows
 	service  estimator
+	ended    int64 // when the last work ended whose time is known, by the clock
+	trial    int64 // until when nobody else is let in to renew the estimate, by the clock; 0: there is nobody
 	tenants  tenants
 	refusals refusals
 	counts   counts
@@ -34,6 +36,7 @@ type held struct {
 	deadline int64 // by the clock; 0 is never
 	rank     int
 	expired  bool // it was not worked on
+	trial    bool // it was let in to renew the estimate
 }
 
 // NewGate returns a gate. It panics if the configuration makes no sense; [Config.Validate] says so before.
@@ -120,6 +123,7 @@ type request struct {
 	meta    *stage.Meta
 	now     int64
 	limited bool          // by a deadline
+	trial   bool          // it is let in although it will be late, as far as is known
 	left    time.Duration // until then
 	quota   int           // of its tenant; below 0 is none
 	costs   costs
@@ -144,7 +148,10 @@ func (g *Gate) decide(r *request) (Permit, *Refusal) {
 		}
 	}
 	p := g.line.enter(r.now)
-	p.held = held{charge: c, rank: rank}
+	p.held = held{charge: c, rank: rank, trial: r.trial}
+	if r.trial {
+		g.trial = r.now + int64(max(r.left, g.service.percentile(95)))
+	}
 	if r.limited {
 		p.held.deadline = r.now + int64(r.left)
 	}
@@ -158,7 +165,9 @@ func (g *Gate) decide(r *request) (Permit, *Refusal) {
 // refuses goes through the rules.
 func (g *Gate) refuses(r *request, wait time.Duration) (Reason, bool) {
 	if r.limited && g.late(r.left, wait) {
-		return ReasonDeadline, true
+		if r.trial = g.stale(r); !r.trial {
+			return ReasonDeadline, true
+		}
 	}
 	over := r.quota >= 0 && g.tenants.inside(r.meta.Key) >= r.quota
 	return g.levels.refuses(r.meta, over, g.line.inside())
@@ -168,6 +177,14 @@ func (g *Gate) refuses(r *request, wait time.Duration) (Reason, bool) {
 // now, and only work can renew it.
 func (g *Gate) late(left, wait time.Duration) bool {
 	return left <= 0 || g.line.inside() > 0 && wait+g.service.percentile(95) > left
+}
+
+// stale reports whether r is let in although it would be late, because the estimate may be wrong by now and only work can renew it: a
+// worker is free, and for as long as r has left nothing has ended. Without that a single one inside that stays for long, a stream
+// for example, would have all others refused for ever. One is tried at a time, so that is what it costs if the estimate is right; only
+// one that is overdue is not waited for.
+func (g *Gate) stale(r *request) bool {
+	return r.left > 0 && (g.trial == 0 || r.now >= g.trial) && g.line.running < g.line.width && r.now-g.ended >= int64(r.left)
 }
 
 // wait estimates how long one more would wait.
@@ -202,6 +219,10 @@ func (g *Gate) release(p *place, generation uint64) {
 	}
 	if p.phase == runs && !p.held.expired {
 		g.service.see(now - p.started)
+		g.ended = now
+	}
+	if p.held.trial {
+		g.trial = 0
 	}
 	if p.held.tenant != nil {
 		g.tenants.leave(p.held.tenant)
@@ -233,13 +254,13 @@ func (g *Gate) begin(p *place, generation uint64) error {
 }
 
 // hopeless reports whether p's work is too late if it begins now. While nothing else is worked on the estimate does not count, as for
-// late.
+// late, and not for one that is there to renew it.
 func (g *Gate) hopeless(p *place, left int64) bool {
 	others := g.line.running
 	if p.phase == runs {
 		others--
 	}
-	return left <= 0 || others > 0 && int64(g.service.percentile(95)) > left
+	return left <= 0 || others > 0 && !p.held.trial && int64(g.service.percentile(95)) > left
 }
 
 // charge implements owner.

@@ -485,3 +485,60 @@ func TestGateDo(t *testing.T) {
 		}
 	}
 }
+
+// Work that stays inside for long, a stream for example, does not keep an estimate alive that is wrong by now.
+func TestOneThatStaysDoesNotKeepAllOthersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := admission.NewGate(admission.Config{Limit: 20, Concurrency: 10})
+		work(t, g, 96, time.Second) // it was slow,
+		stays := admit(context.Background(), t, g, 1)
+		ask := func() (in int) {
+			for range 1000 { // and takes 10 ms now
+				p, err := g.Admit(with(stage.Meta{Deadline: time.Now().Add(500 * time.Millisecond)}))
+				if err == nil {
+					in++
+					if err := p.Start(); err != nil {
+						t.Errorf("it was let in, and must not begin: %v", err)
+					}
+					time.Sleep(10 * time.Millisecond)
+					p.Release()
+				}
+				time.Sleep(90 * time.Millisecond)
+			}
+			return in
+		}
+		ask() // one at a time: that is a minute
+		if in := ask(); in != 1000 {
+			t.Errorf("%d of 1000 were let in", in)
+		}
+		release(stays...)
+
+		// Where the estimate is right, one is tried at a time, and only while a worker is free.
+		work(t, g, 96, time.Second)
+		time.Sleep(time.Hour)
+		inside := admit(context.Background(), t, g, 9)
+		late := func() error {
+			p, err := g.Admit(with(stage.Meta{Deadline: time.Now().Add(500 * time.Millisecond)}))
+			inside = append(inside, p)
+			return err
+		}
+		if err := late(); err != nil {
+			t.Errorf("a worker is free, and nobody is tried: %v", err)
+		}
+		wantReason(t, late(), admission.ReasonDeadline)
+		inside[0].Release()
+		time.Sleep(999 * time.Millisecond)
+		wantReason(t, late(), admission.ReasonDeadline) // still one on trial
+		time.Sleep(time.Millisecond)
+		if err := late(); err != nil {
+			t.Errorf("the one on trial is overdue, and holds up all others: %v", err)
+		}
+		inside[9].Release()
+		time.Sleep(499 * time.Millisecond)
+		wantReason(t, late(), admission.ReasonDeadline) // something has ended a moment ago
+		inside = append(inside, admit(context.Background(), t, g, 2)...)
+		time.Sleep(time.Hour)
+		wantReason(t, late(), admission.ReasonDeadline) // no worker is free
+		release(inside...)
+	})
+}

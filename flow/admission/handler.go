@@ -12,7 +12,7 @@ import (
 //
 // next finds the metadata in the request's context (stage.MetaFrom), and the permit ([FromContext]), which is released when next returns,
 // panics or ends its goroutine. A deadline in the metadata is one of that context. Metadata is what Config.Meta says and, from peers for
-// which Config.Trusted returns true, what the headers say. The estimated wait is a header of the answer.
+// which Config.Trusted returns true, what the headers say that are there once. The estimated wait is a header of the answer.
 func (g *Gate) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m := g.metaOf(r)
@@ -40,9 +40,20 @@ func (g *Gate) metaOf(r *http.Request) (m stage.Meta) {
 		m = g.cfg.Meta(r)
 	}
 	if g.cfg.Trusted != nil && g.cfg.Trusted(r) {
-		m = ParseMeta(r.Header.Get, m)
+		m = ParseMeta(single(r.Header), m)
 	}
 	return m
+}
+
+// single returns a function for headers that are there once: of several values one may have been sent by a stranger, to a peer that has
+// added its own.
+func single(h http.Header) func(name string) string {
+	return func(name string) string {
+		if v := h.Values(name); len(v) == 1 {
+			return v[0]
+		}
+		return ""
+	}
 }
 
 type permitKey struct{}

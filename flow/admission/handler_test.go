@@ -163,6 +163,14 @@ func TestForgedHeadersGetTheDefaultClass(t *testing.T) {
 		equal(t, "from a colleague", seen, want)
 		equal(t, "its deadline", due, want.Deadline)
 		equal(t, "offered as Critical", g.Stats().Offered.Of(stage.Critical), 1)
+
+		// A proxy that adds its own headers instead of replacing those of a stranger: which one is whose?
+		r := request(http.NoBody, append(forged, "Peer", "a colleague")...)
+		for i := 0; i < len(forged); i += 2 {
+			r.Header.Add(forged[i], forged[i+1])
+		}
+		serve(h, r)
+		equal(t, "what is there twice", seen, stage.Meta{Key: "from the certificate"})
 	})
 }
 
@@ -211,6 +219,9 @@ func TestWriteRefusalKnowsItsErrors(t *testing.T) {
 		{"a full edge, wrapped", fmt.Errorf("orders: %w", full), 503, "full"},
 		{"an item that an edge dropped", flow.ErrDropped, 503, "full"},
 		{"an inlet that is closed", flow.ErrClosed, 503, ""},
+		{"an item that nobody wanted any more", fmt.Errorf("orders: %w", flow.ErrGivenBack), 503, ""},
+		{"a caller that has gone", context.Canceled, 503, ""},
+		{"an answer that is not there in time", fmt.Errorf("secret: %w", context.DeadlineExceeded), 504, ""},
 		{"anything else", errors.New("secret"), 500, ""},
 	} {
 		w := httptest.NewRecorder()
@@ -218,7 +229,7 @@ func TestWriteRefusalKnowsItsErrors(t *testing.T) {
 		if w.Code != c.status || w.Header().Get(admission.HeaderOverload) != c.mark {
 			t.Errorf("%s: status %d, mark %q", c.name, w.Code, w.Header().Get(admission.HeaderOverload))
 		}
-		if after := w.Header().Get(admission.HeaderRetryAfter); (after == "" || after == "0") == (c.status != 500) {
+		if after := w.Header().Get(admission.HeaderRetryAfter); (after == "" || after == "0") == (c.status == 503 || c.status == 429) {
 			t.Errorf("%s: Retry-After is %q", c.name, after)
 		}
 		if strings.Contains(w.Body.String(), "secret") {

@@ -40,7 +40,8 @@ const maxHeader = 256
 // longestTimeout bounds what a header may say.
 const longestTimeout = 24 * time.Hour
 
-// ParseMeta adds what headers say to m and returns that. header returns the value of a header, "" if there is none. What makes no sense
+// ParseMeta adds what headers say to m and returns that. header returns the value of a header, "" if there is none; let it return "" as
+// well where there are several, of which a stranger may have sent the first to a proxy that has added its own. What makes no sense
 // is left out: values longer than 256 bytes, unknown classes, numbers that are none. A time left of more than a day counts as a day.
 // Call it for trusted peers only: everything in it decides who is refused first.
 func ParseMeta(header func(name string) string, m stage.Meta) stage.Meta {

@@ -67,6 +67,7 @@ type Listener struct {
 	limit  Backlog
 
 	slots    chan struct{} // a place for each refusal that is being told
+	freed    chan struct{} // a place among those that are handed out may be free
 	refusing sync.WaitGroup
 	done     chan struct{}
 	closing  sync.Once
@@ -93,7 +94,7 @@ func Listen(inner net.Listener, c ListenerConfig) (*Listener, error) {
 	}
 	l := &Listener{
 		inner: inner, cfg: c, answer: fixedAnswer(c.RetryAfter),
-		slots: make(chan struct{}, c.Refusals), done: make(chan struct{}), lasts: make(map[net.Conn]struct{}),
+		slots: make(chan struct{}, c.Refusals), freed: make(chan struct{}, 1), done: make(chan struct{}), lasts: make(map[net.Conn]struct{}),
 	}
 	var err error
 	if l.limit, err = setBacklog(inner, c.Backlog); err != nil {
@@ -121,18 +122,49 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.enter() {
+		entered, err := l.decide(conn)
+		if err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		if entered {
 			l.accepted.Add(1)
 			return l.wrap(conn), nil
 		}
+	}
+}
+
+// decide takes a place for conn, or has it refused. While as many are being refused as may be it waits, for whichever is free first.
+func (l *Listener) decide(conn net.Conn) (entered bool, err error) {
+	for !l.enter() {
 		select {
 		case l.slots <- struct{}{}:
 			l.refused.Add(1)
 			l.turnAway(conn)
+			return false, nil
+		case <-l.freed:
 		case <-l.done:
-			_ = conn.Close()
-			return nil, net.ErrClosed
+			return false, net.ErrClosed
 		}
+	}
+	l.free() // for another Accept: two places may have become free at a time
+	return true, nil
+}
+
+// leave gives a place back.
+func (l *Listener) leave() {
+	l.open.Add(-1)
+	l.free()
+}
+
+// free wakes one that waits for a place, if there is one.
+func (l *Listener) free() {
+	if l.open.Load() >= int64(l.cfg.Limit) {
+		return
+	}
+	select {
+	case l.freed <- struct{}{}:
+	default:
 	}
 }
 
@@ -151,7 +183,7 @@ func (l *Listener) enter() bool {
 
 // wrap returns conn so that closing it gives its place back. A TCP connection stays one, with all that it can do.
 func (l *Listener) wrap(conn net.Conn) net.Conn {
-	give := sync.OnceFunc(func() { l.open.Add(-1) })
+	give := sync.OnceFunc(l.leave)
 	var wrapped net.Conn = &bounded{Conn: conn, give: give}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		wrapped = &boundedTCP{TCPConn: tcp, give: give}

@@ -185,6 +185,23 @@ func TestListenerBoundsRefusals(t *testing.T) {
 	equal(t, "refused", l.Stats().Refused, 2)
 }
 
+// A place that becomes free is given out, also while as many refusals are being told as may be: clients that say nothing don't keep
+// it empty.
+func TestAFreePlaceIsGivenOutWhileOthersAreRefused(t *testing.T) {
+	l := listen(t, admission.ListenerConfig{Limit: 1, Refusals: 1, Linger: time.Hour})
+	serveOn(t, l, http.HandlerFunc(ok))
+	first := hold(t, l)
+	dial(t, l) // says nothing, and takes the only place of a refusal
+	for l.Stats().Refused != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	next := dial(t, l)
+	_ = first.Close()
+	_ = next.SetDeadline(time.Now().Add(time.Minute))
+	exchange(t, next, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 200)
+	equal(t, "the stats", l.Stats(), admission.ListenerStats{Open: 1, Accepted: 2, Refused: 1})
+}
+
 // Close ends those who are being refused, and leaves the others.
 func TestListenerClose(t *testing.T) {
 	l := listen(t, admission.ListenerConfig{Limit: 1, Refusals: 1, Linger: time.Hour})

@@ -19,7 +19,9 @@ import (
 // again (Request.GetBody). The error is a *[Refusal] with ReasonThrottled if it was never sent. A refusal that is not, or no longer, to
 // be retried is an ordinary answer.
 //
-// The metadata goes to every server that this transport calls, the tenant's key included: use it for your own.
+// The metadata goes to every server that this transport calls, the tenant's key included: use it for your own. Key, class, attempt and
+// time left are those of the metadata alone: headers of these names in the request are left out. So a reverse proxy behind a gate hands
+// on what is known there, and not what a stranger says.
 type Transport struct {
 	base   http.RoundTripper
 	caller *Caller
@@ -108,9 +110,15 @@ func (t *trip) next(ctx context.Context) (*http.Request, error) {
 	if d, ok := ctx.Deadline(); ok && (m.Deadline.IsZero() || d.Before(m.Deadline)) {
 		m.Deadline = d
 	}
+	for _, name := range foreign {
+		out.Header.Del(name)
+	}
 	FormatMeta(m, out.Header.Set)
 	return out, nil
 }
+
+// foreign are the headers that only the metadata may set: in a request that is passed on they may be those of a stranger.
+var foreign = []string{HeaderKey, HeaderCriticality, HeaderAttempt, HeaderTimeout}
 
 // safe reports whether the request may be sent twice although the first one may have been worked on.
 func (t *trip) safe() bool {

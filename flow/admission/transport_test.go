@@ -90,6 +90,57 @@ func TestTransportHandsMetadataOn(t *testing.T) {
 	})
 }
 
+// A proxy that copies the headers of a stranger hands on what it knows itself, and the server trusts it.
+func TestTransportLeavesOutWhatAStrangerSays(t *testing.T) {
+	var got http.Header
+	tr := transport(t, admission.CallerConfig{}, func(r *http.Request) (*http.Response, error) { got = r.Header; return respond(200), nil })
+	req := outgoing(t.Context(), t, http.MethodGet, "")
+	for _, name := range []string{admission.HeaderKey, admission.HeaderCriticality, admission.HeaderAttempt, admission.HeaderTimeout} {
+		req.Header.Set(name, "1")
+	}
+	req.Header.Set(admission.HeaderCriticality, "CriticalPlus")
+	req.Header.Set(admission.HeaderID, "17")
+	req.Header.Set("Accept", "text/plain")
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	wantHeaders(t, got, admission.HeaderKey, "", admission.HeaderCriticality, "", admission.HeaderAttempt, "", admission.HeaderTimeout, "",
+		admission.HeaderID, "17", "Accept", "text/plain")
+	equal(t, "the request's own", req.Header.Get(admission.HeaderCriticality), "CriticalPlus")
+}
+
+// The deadline of the metadata counts as that of the context does: nobody waits to send what would be too late.
+func TestTransportDoesNotWaitBeyondADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		tr := transport(t, admission.CallerConfig{}, func(*http.Request) (*http.Response, error) {
+			sent++
+			return respond(503, "Retry-After", "1", admission.HeaderOverload, "full"), nil
+		})
+		for name, c := range map[string]struct {
+			within time.Duration // of the metadata
+			until  time.Duration // of the context
+			sent   int
+		}{
+			"the metadata": {time.Second, time.Minute, 1},
+			"the context":  {time.Minute, time.Second, 1},
+			"neither":      {time.Minute, time.Minute, 3},
+		} {
+			sent = 0
+			ctx, cancel := context.WithTimeout(t.Context(), c.until)
+			begin := time.Now()
+			ctx = stage.WithMeta(ctx, stage.Meta{Deadline: begin.Add(c.within)})
+			resp, err := tr.RoundTrip(outgoing(ctx, t, http.MethodGet, ""))
+			if err != nil || resp.StatusCode != 503 || sent != c.sent || c.sent == 1 && time.Since(begin) != 0 {
+				t.Errorf("%s: %v after %v and %d attempts, want %d", name, err, time.Since(begin), sent, c.sent)
+			}
+			cancel()
+		}
+	})
+}
+
 // When a request is sent again, and when it would be wrong.
 func TestWhenARequestIsSentAgain(t *testing.T) {
 	mark, no := admission.HeaderOverload, admission.HeaderNoRetry

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -13,7 +14,9 @@ import (
 //
 //	*Refusal                        429 for a quota or a budget of the caller, else 503
 //	*flow.FullError, flow.ErrDropped  503: an edge was full
-//	flow.ErrClosed                  503, without the mark of an instruction: this instance ends, and another may take the request
+//	flow.ErrClosed, flow.ErrGivenBack  503, without the mark of an instruction: this instance ends, and another may take the request
+//	context.Canceled                503, without the mark: the caller has gone, or the server ends
+//	context.DeadlineExceeded        504: it was begun, and not finished in time
 //	everything else                 500: it was no refusal
 //
 // A refusal has Retry-After in whole seconds, at least 1, and in milliseconds; both with jitter. The text says no more than the reason.
@@ -34,9 +37,14 @@ func WriteRefusal(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, flow.ErrDropped):
 		writeRefusal(w, &Refusal{Reason: ReasonFull, Retryable: true}, http.StatusServiceUnavailable)
-	case errors.Is(err, flow.ErrClosed):
+	case errors.Is(err, flow.ErrClosed), errors.Is(err, flow.ErrGivenBack):
 		w.Header().Set(HeaderRetryAfter, "1")
 		http.Error(w, "closing", http.StatusServiceUnavailable)
+	case errors.Is(err, context.Canceled):
+		w.Header().Set(HeaderRetryAfter, "1")
+		http.Error(w, "canceled", http.StatusServiceUnavailable)
+	case errors.Is(err, context.DeadlineExceeded):
+		http.Error(w, "too late", http.StatusGatewayTimeout)
 	default:
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	}

@@ -20,8 +20,8 @@ const z95 = 1.645
 //	Errors:  rate not > 0 or not finite, wait <= 0, cv negative or not finite
 //	Source:  Little 1961, "A Proof for the Queuing Formula: L = λW", and the central limit theorem
 //
-// An edge of the result in front of the workers never makes an item wait longer, on average, than wait. A fleet of n such
-// instances has n times the bound.
+// An edge of the result in front of the workers makes an item wait no longer, on average, than wait and half of what one item
+// adds to it, 1 / rate: that is the rounding. A fleet of n such instances has n times the bound.
 func ForLatency(rate float64, wait time.Duration, cv float64) (int, error) {
 	if err := errors.Join(positive("rate", rate), longer("wait", wait), notNegative("cv", cv)); err != nil {
 		return 0, err

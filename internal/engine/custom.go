@@ -24,7 +24,9 @@ type custom[A, B any] struct {
 	tags   []*Tag
 	end    error
 
-	input atomic.Pointer[stage.In[A]] // what the stage reads from
+	input   atomic.Pointer[stage.In[A]] // what the stage reads from
+	lost    bool                        // an edge refused what it emitted of the current item, which is counted as that
+	counted bool                        // an item has failed, and is counted
 }
 
 // Custom makes w run the stage between the edge it reads from and the one behind it.
@@ -43,7 +45,7 @@ func (c *custom[A, B]) body() error {
 	outcome := stage.Outcome{Kind: stage.Failed, Err: stage.ErrGoexit}
 	defer func() {
 		if !finished {
-			in.Finish(outcome)
+			c.finish(in, outcome)
 			c.W.blamed = true
 		}
 	}()
@@ -56,7 +58,7 @@ func (c *custom[A, B]) body() error {
 	if err != nil {
 		outcome = c.failed(err)
 	}
-	kept := in.Finish(outcome)
+	kept := c.finish(in, outcome)
 	switch {
 	case c.W.Gone() != nil:
 		return c.W.Gone()
@@ -66,6 +68,30 @@ func (c *custom[A, B]) body() error {
 		return &stage.Error{Stage: c.Stage.Name, Err: fmt.Errorf("it returned holding %d items", kept)}
 	}
 	return stage.ErrEnd
+}
+
+// finish ends what the stage has, and counts it where that is not the stage's own doing. It returns how many items it kept.
+func (c *custom[A, B]) finish(in *stage.In[A], o stage.Outcome) int {
+	current, kept := stage.Held(in)
+	if c.lost || o.Kind == stage.Done {
+		current = 0
+	}
+	c.count(current, o)
+	c.count(kept, claim.GivenBack(o.Err))
+	return in.Finish(o)
+}
+
+// count counts n items that ended with o.
+func (c *custom[A, B]) count(n int, o stage.Outcome) {
+	switch {
+	case n == 0:
+	case o.GivenBack:
+		c.W.run.report.givenBack.Add(int64(n))
+	default:
+		c.counted = true
+		c.Stage.Failed.Add(int64(n))
+		c.W.run.report.failed.Add(int64(n))
+	}
 }
 
 // failed is how the item ends that the stage had when it returned err.
@@ -96,6 +122,7 @@ func (c *custom[A, B]) call(in *stage.In[A]) (err error) {
 // next hands one item to the stage.
 func (c *custom[A, B]) next(ctx context.Context) (stage.Item[A], error) {
 	var none stage.Item[A]
+	c.lost = false
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
@@ -128,6 +155,8 @@ func (c *custom[A, B]) emit(ctx context.Context, it stage.Item[B]) error {
 	defer func() {
 		if c.W.Out.Took == 0 {
 			tags[0].Release(outcome)
+			c.lost = true
+			c.count(1, outcome)
 		}
 	}()
 	took, err := c.out.Put(c.W.Out, values[:], plain(tags[:], c.out.Tagged), ctx.Done())
@@ -144,7 +173,7 @@ func (c *custom[A, B]) emit(ctx context.Context, it stage.Item[B]) error {
 
 // refused is how an item ends that an edge did not take because of err.
 func refused(err error) stage.Outcome {
-	if errors.Is(err, queue.ErrWeight) {
+	if queue.WrongItem(err) {
 		return stage.Outcome{Kind: stage.Failed, Err: err}
 	}
 	return claim.GivenBack(err)

@@ -162,14 +162,16 @@ func (g *Gate) wait(w *Worker) error {
 	}
 }
 
-// survey implements [spot]. Whoever may hold an item of the loop may make room.
+// survey implements [spot]. Whoever may hold an item of the loop may make room. Where there is some already, the worker has been told
+// so, and has only not come to run yet.
 func (g *Gate) survey(s *survey) {
 	epoch := g.waits.epoch.Load()
-	if epoch&1 == 0 {
+	if epoch&1 == 0 || g.inside.Load() < g.k {
 		return
 	}
 	if holders, known := s.holders(g.w, []Edge{g.in}, false); known {
 		s.parked(g.w, waitgraph.Task{Kind: waitgraph.Tasks, On: holders, Epoch: epoch}, g.waits.since.Load(), 0)
+		s.waits[g.w.id].gate = true
 	}
 }
 

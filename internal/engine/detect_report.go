@@ -25,16 +25,23 @@ type Deadlock struct {
 type Hop struct {
 	Stage    string
 	For      waitgraph.Kind
-	Edge     string // where it waits; "" for its turn among the workers of its stage
+	Edge     string // where it waits; "" for its turn among the workers of its stage, and for what Source and Gate say
 	Length   int
 	Capacity int
 	OnFull   queue.Policy
 	Waited   time.Duration
 	Holds    int    // items that it gathers, and has too few of
 	Source   string // that gives no more before something settles; "" where it is no source
+	Gate     bool   // it lets items into a loop, which is full
 
 	edge Edge
 }
+
+// What [Hop.Waits] says of waits that a bound other than a capacity makes.
+const (
+	WaitsAtGate        = "at its gate"
+	WaitsForSettlement = "for a settlement"
+)
 
 // Waits says what it waits for.
 func (h *Hop) Waits() string {
@@ -44,7 +51,9 @@ func (h *Hop) Waits() string {
 	case h.For == waitgraph.Items:
 		return "to read"
 	case h.Source != "":
-		return "for a settlement"
+		return WaitsForSettlement
+	case h.Gate:
+		return WaitsAtGate
 	}
 	return "for its turn"
 }
@@ -72,7 +81,7 @@ func (m *monitor) describe(k *waitgraph.Knot, now int64) *Deadlock {
 // hop describes a worker that waits for another one, -1 for any.
 func (m *monitor) hop(task, next int, now int64) Hop {
 	t, wait, w := &m.survey.graph.Tasks[task], &m.survey.waits[task], m.run.Workers[task]
-	h := Hop{For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds, Source: wait.source}
+	h := Hop{For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds, Source: wait.source, Gate: wait.gate}
 	if t.Kind != waitgraph.Tasks {
 		id := t.On[0]
 		for _, on := range t.On {

@@ -173,18 +173,18 @@ func (x *expander[T, U]) put(ctx context.Context, u U) (err error) {
 func (x *expander[T, U]) refused(ctx context.Context, err error) error {
 	w := x.call.W
 	gone := w.Gone()
-	weight := errors.Is(err, queue.ErrWeight)
+	wrong := queue.WrongItem(err)
 	_, full := errors.AsType[*queue.FullError](err)
 	switch {
-	case gone == nil && (full || weight):
+	case gone == nil && (full || wrong):
 		return &stage.Error{Stage: w.last(), Err: err}
 	case gone == nil && err == queue.ErrGaveUp:
 		return context.Cause(ctx)
 	case err == stage.ErrGoexit: //nolint:errorlint // put's own
-		weight = w.Out.Took == 0
+		wrong = w.Out.Took == 0
 		err = &stage.Error{Stage: x.out.info.Name, Err: err}
 	}
-	x.over, x.blamed = cmp.Or(gone, err), weight
+	x.over, x.blamed = cmp.Or(gone, err), wrong
 	return x.over
 }
 

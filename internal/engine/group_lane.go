@@ -96,8 +96,9 @@ func (g *group[K, T, U]) another() (int, error) {
 // work makes a stage for the item at hand, and runs it until it returns.
 func (g *group[K, T, U]) work() (err error) {
 	r, ok := g.of, false
+	c := &custom[T, U]{in: Input[T]{Reader: g, Stream: r.in.Stream}, out: r.out, ahead: 1}
 	defer func() {
-		if !ok && g.w.Gone() == nil && !errors.Is(err, ErrLeft) {
+		if !ok && !c.counted && g.w.Gone() == nil && !errors.Is(err, ErrLeft) {
 			g.fail(err)
 		}
 	}()
@@ -105,7 +106,7 @@ func (g *group[K, T, U]) work() (err error) {
 	if err != nil {
 		return err
 	}
-	c := &custom[T, U]{in: Input[T]{Reader: g, Stream: r.in.Stream}, out: r.out, run: user, ahead: 1}
+	c.run = user
 	c.Fused = Fused{W: g.w, Stage: r.Stage}
 	err = c.body()
 	switch {

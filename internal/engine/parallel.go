@@ -10,6 +10,17 @@ type ordered[T, U any] struct {
 	busy   bool // a ticket is being worked on
 }
 
+// Tickets returns how many items n workers of a Parallel may have in hand while there is no room behind, one to a chunk.
+func Tickets(n int, inOrder bool) int {
+	switch {
+	case inOrder:
+		return ticketsPerWorker * n
+	case n == 1:
+		return 0
+	}
+	return n
+}
+
 // Parallel makes the workers ws call fn on what comes through in and hands the results on to out, in order if ordered.
 func Parallel[T, U any](ws []*Worker, in *Link[T], out *Link[U], inOrder bool, newCall func(*Worker) *Call[T, U]) {
 	var win *window[U]

@@ -97,8 +97,8 @@ func put[T any](w *Worker, l *Link[T], values []T, tags []*Tag) (err error) {
 	return err
 }
 
-// suspect notes that an edge has refused the worker's items because of the weight of one of them.
-func (w *Worker) suspect(err error) { w.doubt = w.doubt || errors.Is(err, queue.ErrWeight) }
+// suspect notes that an edge has refused the worker's items because of what its functions say of one of them.
+func (w *Worker) suspect(err error) { w.doubt = w.doubt || queue.WrongItem(err) }
 
 // edgeError makes an edge's refusal an error of the stage that met it. Everything else is the end of the edge, which the engine
 // knows; a worker that is to end anyway ends for its own reason.
@@ -106,7 +106,7 @@ func edgeError(w *Worker, err error) error {
 	if gone := w.Gone(); gone != nil {
 		return gone
 	}
-	if _, full := errors.AsType[*queue.FullError](err); full || errors.Is(err, queue.ErrWeight) {
+	if _, full := errors.AsType[*queue.FullError](err); full || queue.WrongItem(err) {
 		return &stage.Error{Stage: w.last(), Err: err}
 	}
 	return err

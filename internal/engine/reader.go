@@ -38,6 +38,9 @@ type Stream struct {
 	Branch  bool           // it is a branch of a fan-out: what it holds when it leaves early is done, others have it too
 	Effect  string         // the stage in front whose effect must not be repeated; "": none
 	Dropped *stage.Outcome // how an item ends that an edge drops, where the edge does not say; nil: not said
+
+	// Loses is told of each edge that can drop, by those who do not know yet whether there is an Effect in front; nil: it is known.
+	Loses func(edge string)
 }
 
 // Input is a Reader and what is known of its stream.
@@ -163,6 +166,17 @@ func Cut(tags []*Tag, from, to int) []*Tag {
 	return tags[from:to]
 }
 
+// both returns a function that calls those of a and b that are not nil.
+func both(a, b func(string)) func(string) {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(edge string) { a(edge); b(edge) }
+}
+
 // Or returns what is known of a stream that comes from two. It is no branch: what waits behind the point where they meet
 // may have come from either.
 func (s Stream) Or(o Stream) Stream {
@@ -172,6 +186,7 @@ func (s Stream) Or(o Stream) Stream {
 	s.Bounded = s.Bounded && o.Bounded
 	s.Branch = false
 	s.Effect = cmp.Or(s.Effect, o.Effect)
+	s.Loses = both(s.Loses, o.Loses)
 	if s.Dropped == nil {
 		s.Dropped = o.Dropped
 	}

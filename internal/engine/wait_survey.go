@@ -27,6 +27,7 @@ type wait struct {
 	since  int64
 	holds  int
 	source string // that gives no more; "" where it waits for something else
+	gate   bool   // it lets items into a loop
 }
 
 // take looks at everything once.
@@ -50,14 +51,17 @@ func cleared[T any](all []T, n int) []T {
 	return all
 }
 
-// parked notes that w waits. A worker that is found at two places has gone from one to the other meanwhile: it moves.
+// parked notes that w waits. A worker that is found at two places has gone from one to the other meanwhile: it moves. So does one that has
+// been told to end, however long it takes until it runs.
 func (s *survey) parked(w *Worker, t waitgraph.Task, since int64, holds int) {
 	at := w.id
-	if s.waits[at].found {
+	if s.waits[at].found || w.Gone() != nil {
+		s.waits[at].found = true
 		s.graph.Tasks[at] = waitgraph.Task{Epoch: t.Epoch}
 		return
 	}
 	s.waits[at] = wait{found: true, since: since, holds: holds}
+	t.Holds = holds
 	s.graph.Tasks[at] = t
 }
 

@@ -44,7 +44,7 @@ type seat struct {
 }
 
 func newWindow[U any](l *Link[U], ws []*Worker) *window[U] {
-	n := ticketsPerWorker * len(ws)
+	n := Tickets(len(ws), true)
 	win := &window[U]{link: l, workers: ws, free: n, slots: make([]slot[U], n)}
 	ws[0].run.spots = append(ws[0].run.spots, win)
 	return win

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	account     = "$G"             // where streams are that belong to no account
-	patience    = 30 * time.Second // for a cluster to assemble, or to choose a leader
+	account     = "$G"        // where streams are that belong to no account
+	patience    = time.Minute // for a cluster to assemble, or to choose a leader
 	lookAgain   = 10 * time.Millisecond
 	clusterName = "natstest"
 )

@@ -17,10 +17,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// dial connects, and fails whatever is not done within a minute.
+// dial connects, and fails whatever is not done within two minutes.
 func dial(t *testing.T, url string) (context.Context, jetstream.JetStream) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
@@ -37,35 +37,51 @@ func dial(t *testing.T, url string) (context.Context, jetstream.JetStream) {
 func publish(ctx context.Context, t *testing.T, js jetstream.JetStream, n int) {
 	t.Helper()
 	for range n {
-		for {
-			once, cancel := context.WithTimeout(ctx, time.Second) // while a leader changes, one may get no answer
-			_, err := js.Publish(once, "s", []byte("x"))
-			cancel()
-			if err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				t.Fatal(err)
-			}
+		answered(ctx, t, func(ctx context.Context) error {
+			_, err := js.Publish(ctx, "s", []byte("x"))
+			return err
+		})
+	}
+}
+
+// answered asks until it is answered: while a leader changes, and when a server is killed, there may be no answer.
+func answered(ctx context.Context, t *testing.T, ask func(context.Context) error) {
+	t.Helper()
+	for {
+		once, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := ask(once)
+		cancel()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
 		}
 	}
 }
 
+func create(ctx context.Context, t *testing.T, js jetstream.JetStream, c jetstream.StreamConfig) {
+	t.Helper()
+	answered(ctx, t, func(ctx context.Context) error {
+		_, err := js.CreateStream(ctx, c)
+		return err
+	})
+}
+
 func messages(ctx context.Context, t *testing.T, js jetstream.JetStream) uint64 {
 	t.Helper()
-	stream, err := js.Stream(ctx, "S")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var stream jetstream.Stream
+	answered(ctx, t, func(ctx context.Context) (err error) {
+		stream, err = js.Stream(ctx, "S")
+		return err
+	})
 	return stream.CachedInfo().State.Msgs
 }
 
 func TestAChildKeepsItsStreams(t *testing.T) {
 	p := natstest.Child(t, t.TempDir(), 0)
 	ctx, js := dial(t, p.URL())
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxMsgs: 100}); err != nil {
-		t.Fatal(err)
-	}
+	create(ctx, t, js, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxMsgs: 100})
 	publish(ctx, t, js, 3)
 	p.Kill()
 	p.Start()
@@ -81,13 +97,11 @@ func TestAChildKeepsItsStreams(t *testing.T) {
 func TestAClusterGoesOnWithoutItsLeader(t *testing.T) {
 	c := natstest.Cluster(t, 3)
 	ctx, js := dial(t, c.URL())
-	stream := jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxMsgs: 1000, Replicas: 3}
-	if _, err := js.CreateStream(ctx, stream); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateConsumer(ctx, "S", jetstream.ConsumerConfig{Durable: "C"}); err != nil {
-		t.Fatal(err)
-	}
+	create(ctx, t, js, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxMsgs: 1000, Replicas: 3})
+	answered(ctx, t, func(ctx context.Context) error {
+		_, err := js.CreateConsumer(ctx, "S", jetstream.ConsumerConfig{Durable: "C"})
+		return err
+	})
 	publish(ctx, t, js, 10)
 	c.StepDownStream("S")
 	c.StepDownConsumer("S", "C")

@@ -73,13 +73,14 @@ type Config[T any] struct {
 	Fair      bool                                // a consumer takes at most its share of what waits; see ShareOut
 	Tagged    bool                                // values come with tags
 	Order     Order                               // FIFO by default
-	Lane      func(v T, t *Tag) (lane, share int) // with Fair and ByRank: from 0, and the lane's weight; a negative lane is an error
+	Lane      func(v T, t *Tag) (lane, share int) // with Fair and ByRank: from 0, and the lane's weight
 	KeyText   func(v T, metaKey string) string    // with Fair: the key of an item, for people to read; nil: ""
 	Cost      func(v T) int64                     // with Largest
 	Deadline  func(v T, t *Tag) time.Time         // what can't be finished by then is dropped; the zero time is never
 	OfTag     bool                                // Deadline looks at the tag only, so what has none is not asked about
 	CoDel     codel.Config                        // with a Target: what it drops, as DropShed; one law for each lane of Fair
 	Target    int                                 // how many may wait before it is a standing queue; 0: half the consumers
+	Failed    func(panicked any) error            // told that Weight, Lane, Cost or Deadline panicked, or with nil that it ended its goroutine; nil: nobody is
 	Left      func(cause error) (o stage.Outcome) // how waiting items settle when the last consumer leaves; nil: as given back
 }
 

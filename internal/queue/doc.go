@@ -17,8 +17,8 @@
 //   - Hooks: Dropped runs after the lock is released, in the goroutine that caused the drop.
 //   - Clocks: one reading per call, and two more each time that it waits. A refusal reads none and takes no lock where the
 //     queue is known to be full.
-//   - Orders: FIFO is three rings. Any other is a slab of slots and an order that says who is next and who pays; it keeps the order
-//     within a lane. What drops on the way out is asked before an item is taken.
+//   - Orders: FIFO is rings that are served at the head, newest first the same at the tail. Any other is a slab of slots and an order
+//     that says who is next and who pays; it keeps the order within a lane. What drops on the way out is asked before an item is taken.
 //   - Ends: producers are counted, and the last to close ends the stream behind what waits. Consumers are counted too: when
 //     the last one leaves, what waits is given back and producers see [ErrLeft]. Abort ends both sides at once.
 package queue

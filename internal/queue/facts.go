@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weir-go/weir/internal/clock"
 )
@@ -23,20 +24,24 @@ const MaxShare = 1_000_000
 // never is the deadline of an item without one.
 const never = math.MaxInt64
 
-var (
-	// ErrWeight is in what a producer gets for a negative weight. The queue goes on.
-	ErrWeight = errors.New("weight must be >= 0")
-	// ErrCost is in what a producer gets for a negative cost. The queue goes on.
-	ErrCost = errors.New("cost must be >= 0")
-	// ErrShare is in what a producer gets for an item whose key has no proper weight. The queue goes on.
-	ErrShare = fmt.Errorf("weight of a key must be 1 to %d", MaxShare)
-	// ErrKey is in what a producer gets whose item has no lane, because the function that says so did not return. The queue goes on.
-	ErrKey = errors.New("the key or class of an item is not known")
-)
+// ItemError is what a producer gets for an item that the queue can't take as it is: what a user's function says of it makes no sense,
+// or the function has not returned. The queue goes on.
+type ItemError struct{ err error }
 
-// WrongItem reports whether a producer got err because of its item, which the queue can't take as it is.
+// Error says what is wrong, and at which edge.
+func (e *ItemError) Error() string { return e.err.Error() }
+
+// Unwrap returns what was wrong.
+func (e *ItemError) Unwrap() error { return e.err }
+
+// WrongItem reports whether a producer got err because of its item.
 func WrongItem(err error) bool {
-	return errors.Is(err, ErrWeight) || errors.Is(err, ErrCost) || errors.Is(err, ErrShare) || errors.Is(err, ErrKey)
+	_, wrong := errors.AsType[*ItemError](err)
+	return wrong
+}
+
+func (q *Queue[T]) wrong(format string, args ...any) error {
+	return &ItemError{fmt.Errorf("flow: edge %q: "+format, append([]any{q.cfg.Name}, args...)...)}
 }
 
 // asks reports whether items have facts.
@@ -48,35 +53,50 @@ func (c *Config[T]) asks() bool {
 func (q *Queue[T]) bare(t *Tag) bool { return t == nil && q.tagOnly }
 
 // inspect asks for the facts of each value, before the lock is taken.
-func (p *putting[T]) inspect() error {
+func (p *putting[T]) inspect() (err error) {
+	q := p.q
 	if p.w != nil {
-		p.facts = p.w.facts[:0]
+		p.w.facts = slices.Grow(p.w.facts[:0], len(p.values))
+		p.facts = p.w.facts[:len(p.values)]
+	} else {
+		p.facts = make([]facts, len(p.values))
 	}
+	returned := false
+	defer q.unlessReturned(&returned, &err)
 	var read clock.Moment
 	for i, v := range p.values {
-		t := p.q.tagOf(p.tags, i)
-		if p.q.bare(t) {
-			p.facts = append(p.facts, facts{deadline: never})
-			continue
+		if t := q.tagOf(p.tags, i); q.bare(t) {
+			p.facts[i] = facts{deadline: never}
+		} else if err = q.ask(&p.facts[i], v, t, &read); err != nil {
+			break
 		}
-		f, err := p.q.factsOf(v, t, &read)
-		if err != nil {
-			return err
-		}
-		p.facts = append(p.facts, f)
 	}
-	if p.w != nil {
-		p.w.facts = p.facts
-	}
-	return nil
+	returned = true
+	return err
 }
 
-// factsOf asks the user's functions.
-func (q *Queue[T]) factsOf(v T, t *Tag, read *clock.Moment) (f facts, err error) {
-	f.deadline = never
+// inspectOne returns the facts of one value.
+func (q *Queue[T]) inspectOne(v T, t *Tag) (f facts, err error) {
+	returned := false
+	defer q.unlessReturned(&returned, &err)
+	err = q.ask(&f, v, t, new(clock.Moment))
+	returned = true
+	return f, err
+}
+
+// unlessReturned is deferred by what calls the user's functions, and says so where one of them has not returned.
+func (q *Queue[T]) unlessReturned(returned *bool, err *error) {
+	if !*returned && q.cfg.Failed != nil {
+		*err = q.wrong("%w", q.cfg.Failed(recover()))
+	}
+}
+
+// ask asks the user's functions about a value.
+func (q *Queue[T]) ask(f *facts, v T, t *Tag, read *clock.Moment) error {
+	*f = facts{deadline: never}
 	if q.cfg.MaxWeight > 0 {
 		if f.weight = q.cfg.Weight(v); f.weight < 0 {
-			return f, fmt.Errorf("flow: edge %q: %w, got %d", q.cfg.Name, ErrWeight, f.weight)
+			return q.wrong("weight must be >= 0, got %d", f.weight)
 		}
 	}
 	if q.cfg.Deadline != nil {
@@ -87,18 +107,15 @@ func (q *Queue[T]) factsOf(v T, t *Tag, read *clock.Moment) (f facts, err error)
 	switch q.cfg.Order.Kind {
 	case Fair, ByRank:
 		lane, share := q.cfg.Lane(v, t)
-		if lane < 0 {
-			return f, fmt.Errorf("flow: edge %q: %w", q.cfg.Name, ErrKey)
-		}
 		if share < 1 || share > MaxShare {
-			return f, fmt.Errorf("flow: edge %q: %w, got %d", q.cfg.Name, ErrShare, share)
+			return q.wrong("weight of a key must be 1 to %d, got %d", MaxShare, share)
 		}
 		f.lane, f.share = int32(lane), int32(share)
 	case Largest:
 		if f.cost = q.cfg.Cost(v); f.cost < 0 {
-			return f, fmt.Errorf("flow: edge %q: %w, got %d", q.cfg.Name, ErrCost, f.cost)
+			return q.wrong("cost must be >= 0, got %d", f.cost)
 		}
 	case FIFO, Newest:
 	}
-	return f, nil
+	return nil
 }

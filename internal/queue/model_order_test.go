@@ -25,6 +25,8 @@ type modelOrder struct {
 	took1    int // items of the last take
 	returned time.Time
 	times    []time.Duration // of service, the last 64
+	ended    time.Time       // the last one
+	trial    time.Time       // until then nothing else is tried
 }
 
 func newModelOrder(m *model, pays func(id int) bool) modelOrder {
@@ -168,22 +170,41 @@ func (o *modelOrder) victim(v thing) int {
 }
 
 // late reports whether v can't be finished by its deadline. Where items are served in the order of arrival the next one is asked only.
-func (o *modelOrder) late(v thing) bool {
+// The first of a take may be let through all the same, to see whether things have changed.
+func (o *modelOrder) late(v thing, first bool) bool {
+	left, tight := o.left(v)
+	tried := first && left > 0 && !time.Now().Before(o.trial) && time.Since(o.ended) >= left
+	return tight && !tried
+}
+
+// left returns how much time v has left, and whether that is too little.
+func (o *modelOrder) left(v thing) (left time.Duration, tight bool) {
 	if o.m.cfg.Deadline == nil || v.deadline.IsZero() {
-		return false
+		return 0, false
 	}
-	slow := time.Duration(0)
-	if n := len(o.times); n > 0 {
-		sorted := slices.Sorted(slices.Values(o.times))
-		slow = sorted[(n*95+99)/100-1]
+	left = time.Until(v.deadline)
+	return left, left < o.slow()
+}
+
+func (o *modelOrder) slow() time.Duration {
+	n := len(o.times)
+	if n == 0 {
+		return 0
 	}
-	return time.Until(v.deadline) < slow
+	return slices.Sorted(slices.Values(o.times))[(n*95+99)/100-1]
+}
+
+// starts says that v is the first of a take.
+func (o *modelOrder) starts(v thing) {
+	if left, tight := o.left(v); tight {
+		o.trial = time.Now().Add(max(left, o.slow()))
+	}
 }
 
 // judge reports whether the k-th item, which is next, must not start.
-func (o *modelOrder) judge(k int, dropping bool) (queue.Reason, bool) {
+func (o *modelOrder) judge(k int, dropping, first bool) (queue.Reason, bool) {
 	i := o.m.items[k]
-	if o.late(i.thing) {
+	if o.late(i.thing, first) {
 		return queue.DropDeadline, true
 	}
 	c := o.m.cfg.CoDel
@@ -207,7 +228,7 @@ func (o *modelOrder) comes() {
 	if o.took1 > 0 {
 		o.times = append(o.times, time.Since(o.returned)/time.Duration(o.took1))
 		o.times = o.times[max(len(o.times)-64, 0):]
-		o.took1 = 0
+		o.took1, o.ended, o.trial = 0, time.Now(), time.Time{}
 	}
 }
 

@@ -142,8 +142,11 @@ func (m *model) take(limit int) (got []int, err error) {
 	}
 	for len(got) < n {
 		k := m.order.next()
-		if _, drop := m.order.judge(k, false); drop {
+		if _, drop := m.order.judge(k, false, len(got) == 0); drop {
 			break
+		}
+		if len(got) == 0 {
+			m.order.starts(m.items[k].thing)
 		}
 		id := m.items[k].id
 		got = append(got, id)
@@ -163,12 +166,12 @@ func (m *model) sift() {
 			m.shed(0, queue.DropExpired)
 			continue
 		}
-		if m.order.late(oldest.thing) {
+		if m.order.late(oldest.thing, true) {
 			m.shed(0, queue.DropDeadline)
 			continue
 		}
 		k := m.order.next()
-		why, drop := m.order.judge(k, true)
+		why, drop := m.order.judge(k, true, true)
 		if !drop {
 			return
 		}

@@ -3,7 +3,6 @@ package queue
 import (
 	"time"
 
-	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/stage"
 )
 
@@ -160,7 +159,7 @@ func (q *Queue[T]) offer(v T, t *Tag) (time.Duration, error) {
 	case q.bare(t):
 		f.deadline = never
 	default:
-		if f, err = q.factsOf(v, t, new(clock.Moment)); err != nil {
+		if f, err = q.inspectOne(v, t); err != nil {
 			return 0, err
 		}
 	}

@@ -85,64 +85,78 @@ func (p *putting[T]) fits() int {
 	return k
 }
 
-// accept takes over the next k values, which fit.
+// accept takes over the next values, which fit: k where there are rings.
 func (p *putting[T]) accept(k int, evicting bool) {
-	q, from, to := p.q, p.taken, p.taken+k
+	q, from := p.q, p.taken
 	if q.slab != nil {
-		q.count.little.pass(p.clock(), q.depth())
 		p.place()
 	} else {
-		q.values.grow(k, q.cfg.Capacity)
-		q.values.push(p.values[from:to])
-		if q.cfg.Tagged {
-			q.tags.grow(k, q.cfg.Capacity)
-			q.tags.push(p.tags[from:to])
-		}
-		if q.asks {
-			p.record(from, to)
-		}
-		q.stamp(k, evicting)
+		p.append(k, evicting)
 	}
-	if q.cfg.MaxWeight > 0 {
-		for _, f := range p.facts[from:to] {
-			q.weight += f.weight
-			if f.weight > q.cfg.MaxWeight {
-				q.count.oversize++
-			}
-		}
-	}
-	q.count.in += int64(k)
+	q.count.in += int64(p.taken - from)
 	q.count.maxDepth = max(q.count.maxDepth, q.depth())
+}
+
+// append puts the next k values into the rings.
+func (p *putting[T]) append(k int, evicting bool) {
+	q, from, to := p.q, p.taken, p.taken+k
+	q.values.grow(k, q.cfg.Capacity)
+	q.values.push(p.values[from:to])
+	if q.cfg.Tagged {
+		q.tags.grow(k, q.cfg.Capacity)
+		q.tags.push(p.tags[from:to])
+	}
+	if q.asks {
+		p.record(from, to)
+	}
+	q.stamp(k, evicting)
 	p.taken = to
 }
 
 // record keeps the facts of values that go into the rings.
 func (p *putting[T]) record(from, to int) {
-	q, k := p.q, to-from
+	q, of := p.q, p.facts[from:to]
 	if q.cfg.MaxWeight > 0 {
-		q.weights.grow(k, q.cfg.Capacity)
-		for _, f := range p.facts[from:to] {
-			q.weights.add(f.weight)
+		q.weights.grow(len(of), q.cfg.Capacity)
+		for i := range of {
+			q.weights.add(of[i].weight)
+			q.weigh(&of[i])
 		}
 	}
 	if q.exit.late {
-		q.deadlines.grow(k, q.cfg.Capacity)
-		for _, f := range p.facts[from:to] {
-			q.deadlines.add(f.deadline)
+		q.deadlines.grow(len(of), q.cfg.Capacity)
+		for i := range of {
+			q.deadlines.add(of[i].deadline)
 		}
 	}
 }
 
-// place puts the next value into a slot.
+// weigh adds the weight of an item that was accepted.
+func (q *Queue[T]) weigh(f *facts) {
+	q.weight += f.weight
+	if f.weight > q.cfg.MaxWeight {
+		q.count.oversize++
+	}
+}
+
+// place puts the next value into a slot, and those behind it for which there is room as well.
 func (p *putting[T]) place() {
-	q, i := p.q, p.taken
-	if q.doors != nil && p.w != nil {
-		q.doors.end(p.w)
+	q, now := p.q, p.clock()
+	q.count.little.pass(now, q.slab.n)
+	for more := true; more; more = p.taken < len(p.values) && p.fits() > 0 {
+		f := &p.facts[p.taken]
+		if q.doors != nil && p.w != nil {
+			q.doors.end(p.w)
+		}
+		if q.count.ranks != nil {
+			q.count.ranks[f.lane].Offered++
+		}
+		if q.cfg.MaxWeight > 0 {
+			q.weigh(f)
+		}
+		q.slab.put(p.values[p.taken], q.tagOf(p.tags, p.taken), f, now, q.cfg.Capacity)
+		p.taken++
 	}
-	if q.count.ranks != nil {
-		q.count.ranks[p.facts[i].lane].Offered++
-	}
-	q.slab.put(p.values[i], q.tagOf(p.tags, i), &p.facts[i], p.clock(), q.cfg.Capacity)
 }
 
 // clock returns the moment at which the call has got the lock.

@@ -12,6 +12,9 @@ type service struct {
 	finished float64
 	running  int64   // taken and not yet finished
 	recent   *recent // nil: nobody asks for the slow ones
+	ended    int64   // when a consumer last came back from some
+	trying   bool    // an item is let through to renew the figures
+	overdue  int64   // from then on it is not waited for
 }
 
 // fadeAt is how many finished items are remembered in full.
@@ -26,6 +29,7 @@ func (s *service) finish(w *Waiter) {
 	s.busy += float64(took)
 	s.finished += float64(w.taken)
 	s.running -= int64(w.taken)
+	s.ended, s.trying = w.Entered, false
 	if s.recent != nil {
 		s.recent.add(took / int64(w.taken))
 	}
@@ -35,6 +39,16 @@ func (s *service) finish(w *Waiter) {
 		s.finished /= 2
 	}
 }
+
+// stale reports whether an item that would be late, and has a time left, is let through, because the figures may be wrong by now and
+// only work can renew them: for as long as it has left nothing has ended. Without that a few slow items would have all that come behind
+// them dropped for ever. One is tried at a time, so that is what it costs where the figures are right.
+func (s *service) stale(now, left int64) bool {
+	return left > 0 && now-s.ended >= left && (!s.trying || now >= s.overdue)
+}
+
+// try says that such an item is let through.
+func (s *service) try(now, left int64) { s.trying, s.overdue = true, now+max(left, s.slow()) }
 
 // mean returns the mean service time, 0 while nothing is known.
 func (s *service) mean() time.Duration {

@@ -85,7 +85,7 @@ func (s *slots) take() int32 {
 
 // give makes slot i an unused one.
 func (s *slots) give(i int32) {
-	s.of[i] = slot{age: link{next: s.spare}}
+	s.of[i].age = link{next: s.spare}
 	s.spare = i
 }
 
@@ -121,8 +121,10 @@ func (s *slab[T]) put(v T, t *Tag, f *facts, at int64, bound int) {
 		s.grow(bound)
 		i = s.take()
 	}
-	s.values[i], s.of[i].facts, s.of[i].at, s.of[i].seq = v, *f, at, s.seq
+	o := &s.of[i]
+	o.facts, o.at, o.seq = *f, at, s.seq
 	s.seq++
+	s.values[i] = v
 	if t != nil {
 		s.tags[i] = t
 	}
@@ -145,14 +147,17 @@ func (s *slab[T]) remove(i int32, served bool) {
 	s.order.remove(i, served)
 	s.cut(&s.age, i, byAge)
 	var zero T
-	s.values[i], s.tags[i] = zero, nil
+	s.values[i] = zero
+	if s.tags[i] != nil {
+		s.tags[i] = nil
+	}
 	s.give(i)
 	s.n--
 }
 
-// leaving is the item in slot i.
-func (s *slab[T]) leaving(i int32) leaving {
-	return leaving{at: s.of[i].at, deadline: s.of[i].deadline, lane: s.of[i].facts.lane, behind: s.order.behind(i)}
+// leaving is the item in slot i, perhaps the first of a take.
+func (s *slab[T]) leaving(i int32, first bool) leaving {
+	return leaving{at: s.of[i].at, deadline: s.of[i].deadline, lane: s.of[i].facts.lane, behind: s.order.behind(i), first: first}
 }
 
 // drain returns the tags of all items, the oldest first, and forgets them.

@@ -87,6 +87,7 @@ func (q *Queue[T]) popFirst(dst []T, tags []*Tag, now int64) int {
 	e, n := q.serves(now), len(dst)
 	if q.exit.on {
 		n = q.passing(e, n, now)
+		q.starts(now, q.leaving(e, 0, now).deadline)
 	}
 	oldest := wait(now, q.oldest())
 	q.values.peek(e, dst[:n])
@@ -96,12 +97,10 @@ func (q *Queue[T]) popFirst(dst []T, tags []*Tag, now int64) int {
 	q.remove(e, n)
 	for left := n; left > 0; {
 		at, k := q.marks.take(e, left)
-		waited := wait(now, at)
-		q.count.sojourn.Record(waited, int64(k))
-		q.count.little.left(at, k)
+		q.served(mark{at, k}, now)
 		left -= k
 		if e == head {
-			oldest = waited
+			oldest = wait(now, at)
 			q.count.floor.see(oldest, now)
 		}
 	}
@@ -117,8 +116,8 @@ func (q *Queue[T]) popFirst(dst []T, tags []*Tag, now int64) int {
 // passing returns how many of the first n items at e may start, up to one that may not. The first one may.
 func (q *Queue[T]) passing(e end, n int, now int64) int {
 	if q.exit.states == nil {
-		for k := range n {
-			if q.late(now, q.deadlines.buf[q.deadlines.slot(e, k)]) {
+		for k := 1; k < n; k++ {
+			if q.tight(now, q.deadlines.buf[q.deadlines.slot(e, k)]) {
 				return k
 			}
 		}
@@ -139,7 +138,7 @@ func (q *Queue[T]) passing(e end, n int, now int64) int {
 
 // leaving is the k-th item at e, which was accepted at the moment at.
 func (q *Queue[T]) leaving(e end, k int, at int64) leaving {
-	i := leaving{at: at, deadline: never, behind: q.values.n - 1 - k}
+	i := leaving{at: at, deadline: never, behind: q.values.n - 1 - k, first: k == 0}
 	if q.exit.late {
 		i.deadline = q.deadlines.buf[q.deadlines.slot(e, k)]
 	}
@@ -150,24 +149,40 @@ func (q *Queue[T]) leaving(e end, k int, at int64) leaving {
 func (q *Queue[T]) popSlots(dst []T, tags []*Tag, now int64) (n int) {
 	s := q.slab
 	q.count.floor.see(wait(now, q.oldest()), now)
+	var run mark // of items in a row that came together
 	for n < len(dst) {
 		i := s.order.next(now)
 		if q.exit.on {
-			if _, drop := q.judge(now, s.leaving(i), false); drop {
+			if _, drop := q.judge(now, s.leaving(i, n == 0), false); drop {
 				break // never the first one
+			}
+			if n == 0 {
+				q.starts(now, s.of[i].deadline)
 			}
 		}
 		dst[n] = s.values[i]
 		if q.cfg.Tagged {
 			tags[n] = s.tags[i]
 		}
-		q.count.sojourn.Record(wait(now, s.of[i].at), 1)
+		if at := s.of[i].at; at != run.at {
+			q.served(run, now)
+			run = mark{at: at}
+		}
+		run.n++
 		q.weight -= s.of[i].weight
-		q.count.little.left(s.of[i].at, 1)
 		s.remove(i, true)
 		n++
 	}
+	q.served(run, now)
 	return n
+}
+
+// served counts how long the items of a mark have waited.
+func (q *Queue[T]) served(m mark, now int64) {
+	if m.n > 0 {
+		q.count.sojourn.Record(wait(now, m.at), int64(m.n))
+		q.count.little.left(m.at, m.n)
+	}
 }
 
 // sift drops items that must not start, some at a time: those that have waited longer than MaxWait, and the next ones in line that
@@ -194,7 +209,7 @@ func (q *Queue[T]) siftFirst(now int64) (drops []drop[T]) {
 			drops = q.shed(head, min(oldest.n, expiredPerLock), DropExpired, drops)
 			continue
 		}
-		if q.exit.late && q.late(now, q.deadlines.buf[q.deadlines.head]) {
+		if q.late(now, q.leaving(head, 0, oldest.at).deadline, true) {
 			drops = q.shed(head, 1, DropDeadline, drops)
 			continue
 		}
@@ -218,11 +233,11 @@ func (q *Queue[T]) siftSlots(now int64) (drops []drop[T]) {
 		i := s.age.first
 		why, drop := DropExpired, q.expired(now, s.of[i].at)
 		if !drop {
-			why, drop = DropDeadline, q.late(now, s.of[i].deadline)
+			why, drop = DropDeadline, q.late(now, s.of[i].deadline, true)
 		}
 		if !drop && q.exit.on {
 			i = s.order.next(now)
-			why, drop = q.judge(now, s.leaving(i), true)
+			why, drop = q.judge(now, s.leaving(i, true), true)
 		}
 		if !drop {
 			break

@@ -6,7 +6,8 @@ import "slices"
 type Knot struct {
 	Tasks []int // all of them, in order
 	// Cycle is the shortest circle in it, each task waiting for the next one, and the last for the first. It goes through
-	// Smallest where there is one.
+	// Smallest where there is one, otherwise through the task that has gathered most items, or else through one in front
+	// of which items lie: that is what the others wait for.
 	Cycle []int
 	// Smallest is the full edge with the least capacity at which one of them waits for room; -1 where all wait for items or for
 	// each other, so that no capacity would help.
@@ -61,6 +62,9 @@ func (s *Snapshot) knot(tasks []int, next [][]int) Knot {
 			k.Smallest, starts = t.On[0], []int{i}
 		}
 	}
+	if k.Smallest < 0 {
+		starts = s.keepers(tasks)
+	}
 	for _, i := range starts {
 		if c := circle(i, next); k.Cycle == nil || len(c) < len(k.Cycle) {
 			k.Cycle = c
@@ -68,6 +72,24 @@ func (s *Snapshot) knot(tasks []int, next [][]int) Knot {
 	}
 	k.Behind = behind(tasks, next)
 	return k
+}
+
+// keepers returns those of some tasks that keep items: the one that has gathered most of them, otherwise all in front of which some lie
+// that they do not read. Where there are none it returns all.
+func (s *Snapshot) keepers(tasks []int) (keepers []int) {
+	most := slices.MaxFunc(tasks, func(a, b int) int { return s.Tasks[a].Holds - s.Tasks[b].Holds })
+	if s.Tasks[most].Holds > 0 {
+		return []int{most}
+	}
+	for _, i := range tasks {
+		if slices.ContainsFunc(s.Edges, func(e Edge) bool { return e.Length > 0 && slices.Contains(e.Consumers, i) }) {
+			keepers = append(keepers, i)
+		}
+	}
+	if keepers == nil {
+		return tasks
+	}
+	return keepers
 }
 
 // circle returns the shortest way from a task back to itself. There is one in a knot.

@@ -16,6 +16,7 @@ type Task struct {
 	Kind  Kind
 	On    []int  // edges or tasks, by index
 	Epoch uint64 // is another one whenever the task has begun to wait
+	Holds int    // items that it has gathered, too few to go on
 }
 
 // Edge is a bounded line between tasks.

@@ -147,7 +147,7 @@ func drawSnapshot(t *rapid.T) *waitgraph.Snapshot {
 		s.Edges = append(s.Edges, e)
 	}
 	for range tasks {
-		task := waitgraph.Task{Kind: waitgraph.Kind(number(3, "kind"))}
+		task := waitgraph.Task{Kind: waitgraph.Kind(number(3, "kind")), Holds: max(0, number(4, "holds")-2)}
 		switch task.Kind {
 		case waitgraph.Room:
 			task.On = []int{number(edges-1, "on")}
@@ -262,6 +262,33 @@ func circle(rt *rapid.T, s *waitgraph.Snapshot, k *waitgraph.Knot) {
 	}
 	if at >= 0 && !slices.ContainsFunc(k.Cycle, func(i int) bool { return s.Tasks[i].Kind == waitgraph.Room && s.Tasks[i].On[0] == k.Smallest }) {
 		rt.Fatalf("the circle %v does not go through edge %d\n%+v", k.Cycle, k.Smallest, s)
+	}
+	if at < 0 {
+		keeper(rt, s, k)
+	}
+}
+
+// keeper checks that the circle of a knot in which nobody waits for room goes through who has gathered most, or else through who has
+// items in front of it, where there is one.
+func keeper(rt *rapid.T, s *waitgraph.Snapshot, k *waitgraph.Knot) {
+	rank := func(i int) int {
+		before := func(e waitgraph.Edge) bool { return e.Length > 0 && slices.Contains(e.Consumers, i) }
+		switch holds := s.Tasks[i].Holds; {
+		case holds > 0:
+			return 1 + holds
+		case slices.ContainsFunc(s.Edges, before):
+			return 1
+		}
+		return 0
+	}
+	best := func(tasks []int) (most int) {
+		for _, i := range tasks {
+			most = max(most, rank(i))
+		}
+		return most
+	}
+	if got, want := best(k.Cycle), best(k.Tasks); got != want {
+		rt.Fatalf("the circle %v has nobody who keeps as much as one of %v does\n%+v", k.Cycle, k.Tasks, s)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package stagetest checks that a source, a stage, a sink, an edge or a publisher keeps its contract.
 //
 // One call does it ([TestSource], [TestStage], [TestOperator], [TestSink], [TestEdge], [TestPublisher]): a function that opens the part, and
-// what it delivers, makes or takes.
+// what it delivers, makes or takes. [Values] and [Items] put an ItemSource and an ItemSink under it.
 //
 //	func TestCountdown(t *testing.T) {
 //		stagetest.TestSource(t, stagetest.SourceOptions[int]{
@@ -54,7 +54,8 @@
 // The functions that open parts are called once for each part, in the goroutine of the subtest, and may use t.Cleanup. The kit
 // closes every source and sink that is an io.Closer. Calls of one of them never overlap, but come from different goroutines. With
 // Bubble each subtest runs in a bubble of testing/synctest: time is virtual, and a goroutine left behind is a failure.
-// Set it unless the part does I/O that blocks outside Go's own channels and timers.
+// Set it unless the part does I/O that blocks outside Go's own channels and timers. A Pull or Push that has not returned after
+// three hours of virtual time hangs, one without a bubble after ten seconds.
 //
 // The pauses in a run for the rules 15 to 18, 20, 21 and 23 add up to less than a second: they do not reach a maxWait of a second or
 // more.

@@ -269,9 +269,9 @@ func (l *listener[T]) take(vs []T) int {
 func (l *listener[T]) compare(i int, v T) {
 	switch {
 	case i < len(l.Want) && !l.Equal(v, l.Want[i]):
-		l.log.addf("U1", "value %d is %v, want %v", i, v, l.Want[i])
+		l.log.addf("U1", "value %d is %s, want %s", i, shown(v), shown(l.Want[i]))
 	case i == len(l.Want) && !l.Endless:
-		l.log.addf("U1", "value %d is %v, want only %d values", i, v, i)
+		l.log.addf("U1", "value %d is %s, want only %d values", i, shown(v), i)
 	}
 }
 
@@ -305,7 +305,7 @@ func (l *listener[T]) over() bool { return l.end != nil && l.running == 0 }
 
 // await waits for what done reports, under the lock, but not for ever, and returns how many values have come, and the end.
 func (l *listener[T]) await(done func() bool) (got int, end error) {
-	limit := time.After(patience)
+	limit := time.After(ending(l.Bubble))
 	for waiting := true; ; {
 		l.mu.Lock()
 		got, end = len(l.got), l.end

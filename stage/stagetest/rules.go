@@ -3,6 +3,8 @@ package stagetest
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -27,7 +29,7 @@ var rules = map[string]string{
 	"K1": "Push takes all of items and returns nil, or returns an error; *[BatchError] says which of them failed, and the " +
 		"items it does not list were taken.",
 	"K2": "Push is not called with an empty slice.",
-	"K3": "Push keeps neither the slice nor its memory; the values are its own.",
+	"K3": "Push does not change the slice, not even its order, and keeps neither it nor its memory; the values are its own.",
 	"K4": "Once ctx is done Push returns soon, with the context's cause where it gave up.",
 	"K5": "Push has one caller at a time unless flow.Workers says otherwise.",
 	"K6": "Close, where there is one, may be called more than once, and comes after the last Push. It flushes, and its error counts.",
@@ -101,4 +103,30 @@ func (b *breaches) found() []error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.errs)
+}
+
+// shown is a value as a message shows it: text in quotes, and not much of it.
+func shown(v any) string {
+	const most = 200
+	text := ""
+	switch v := v.(type) {
+	case string:
+		text = strconv.Quote(v[:min(len(v), most)])
+	case []byte:
+		text = strconv.Quote(string(v[:min(len(v), most)]))
+	default:
+		text = fmt.Sprintf("%+v", v)
+	}
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+func allShown[T any](vs []T) string {
+	texts := make([]string, len(vs))
+	for i, v := range vs {
+		texts[i] = shown(v)
+	}
+	return "[" + strings.Join(texts, " ") + "]"
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 var unnumbered = map[string]bool{"demand": true, "left": true, "ctx": true, "second": true}
@@ -51,3 +52,41 @@ func TestEveryRuleHasACheck(t *testing.T) {
 		}
 	}
 }
+
+func TestValuesInMessages(t *testing.T) {
+	type order struct{ ID int }
+	for _, c := range []struct {
+		v    any
+		want string
+	}{
+		{7, "7"},
+		{"", `""`},
+		{"two\nlines", `"two\nlines"`},
+		{[]byte("row"), `"row"`},
+		{order{3}, "{ID:3}"},
+		{strings.Repeat("x", 1<<20), `"` + strings.Repeat("x", 199) + "..."},
+	} {
+		if got := shown(c.v); got != c.want {
+			t.Errorf("shown(%.20v) = %s, want %s", c.v, got, c.want)
+		}
+	}
+	if got, want := allShown([]string{"a", ""}), `["a" ""]`; got != want {
+		t.Errorf("allShown() = %s, want %s", got, want)
+	}
+}
+
+func TestAGoroutineThatIsLeftIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, over := inThisBubble(), make(chan struct{})
+		go waitFor(over)
+		if got := leftBehind(before); !strings.Contains(got, "1 goroutines") || !strings.Contains(got, "waitFor") {
+			t.Errorf("leftBehind() = %q, want the stack of one goroutine", got)
+		}
+		close(over)
+		if got := leftBehind(before); got != "" {
+			t.Errorf("leftBehind() = %q, want nothing", got)
+		}
+	})
+}
+
+func waitFor(over chan struct{}) { <-over }

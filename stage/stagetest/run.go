@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,11 +57,61 @@ func runChecks(t *testing.T, checks []check, bubble bool, skip map[string]string
 
 func inBubble(t *testing.T, bubble bool, fn func(t *testing.T)) {
 	t.Helper()
-	if bubble {
-		synctest.Test(t, fn)
+	if !bubble {
+		fn(t)
 		return
 	}
-	fn(t)
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		before := inThisBubble()
+		t.Cleanup(func() { // behind all others
+			if wrong := leftBehind(before); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+		fn(t)
+	})
+}
+
+// leftBehind describes the goroutines that the caller's bubble has not had before, "" if there are none. What synctest says of them is
+// a panic that ends all tests.
+func leftBehind(before map[string]string) string {
+	synctest.Wait()
+	left := since(before)
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d goroutines are left when the check is over, and synctest will panic. One of them:\n%s", len(left), left[0])
+}
+
+// inThisBubble returns the stacks of the caller's bubble, by goroutine. A dump of all goroutines begins with the caller.
+func inThisBubble() map[string]string {
+	buf := make([]byte, 1<<18)
+	n := runtime.Stack(buf, true)
+	for ; n == len(buf); n = runtime.Stack(buf, true) {
+		buf = make([]byte, 2*len(buf))
+	}
+	dump := string(buf[:n])
+	_, id, _ := strings.Cut(dump, "synctest bubble ")
+	id, _, _ = strings.Cut(id, "]")
+	stacks := make(map[string]string)
+	for stack := range strings.SplitSeq(dump, "\n\n") {
+		if head, _, _ := strings.Cut(stack, "\n"); strings.Contains(head, "synctest bubble "+id+"]") {
+			name, _, _ := strings.Cut(head, " [")
+			stacks[name] = stack
+		}
+	}
+	return stacks
+}
+
+// since returns the stacks of the goroutines that the caller's bubble has now and had not before.
+func since(before map[string]string) (stacks []string) {
+	for name, stack := range inThisBubble() {
+		if _, had := before[name]; !had {
+			stacks = append(stacks, stack)
+		}
+	}
+	return stacks
 }
 
 // checkSkips finds rules that nobody checks, and reasons that are not given.
@@ -92,7 +144,7 @@ type outcome struct {
 func (o outcome) unexpected() string {
 	switch {
 	case o.hung:
-		return fmt.Sprintf("did not return within %v", patience)
+		return fmt.Sprintf("did not return within %v", o.took)
 	case o.panicked != nil:
 		return o.panicked.Error()
 	default:
@@ -101,7 +153,12 @@ func (o outcome) unexpected() string {
 }
 
 // call runs fn in a goroutine of its own and waits for it.
-func call(fn func() (int, error)) outcome { return await(start(fn)) }
+func call(fn func() (int, error)) outcome { return await(start(fn), patience) }
+
+// callWaiting is call for what may wait for the outside.
+func callWaiting(bubble bool, fn func() (int, error)) outcome {
+	return await(start(fn), ending(bubble))
+}
 
 // start runs fn in a goroutine of its own.
 func start(fn func() (int, error)) <-chan outcome {
@@ -122,19 +179,20 @@ func start(fn func() (int, error)) <-chan outcome {
 	return done
 }
 
-func await(done <-chan outcome) outcome {
+func await(done <-chan outcome, limit time.Duration) outcome {
 	select {
 	case o := <-done:
 		return o
-	case <-time.After(patience):
-		return outcome{hung: true, took: patience}
+	case <-time.After(limit):
+		return outcome{hung: true, took: limit}
 	}
 }
 
-// ending is how long a run may take to its end.
+// ending is how long a run may take to its end, and a call that may wait. Virtual time costs nothing, and a part that asks somewhere once
+// a minute is healthy.
 func ending(bubble bool) time.Duration {
 	if bubble {
-		return 10 * time.Minute
+		return 3 * time.Hour
 	}
 	return patience
 }

@@ -78,6 +78,7 @@ func (k *sinkKit[T]) checks() []check {
 		{rule: "K1", name: "once when healthy", run: on((*sinkKit[T]).healthy)},
 		{rule: "K1", name: "an error when broken", run: on((*sinkKit[T]).broken), lacks: lacks(k.Broken == nil, "Broken")},
 		{rule: "K3", name: "the slice is not kept", run: on((*sinkKit[T]).retention)},
+		{rule: "K3", name: "the slice is not changed", run: on((*sinkKit[T]).untouched)},
 		{rule: "K4", name: "a context that is done", run: on((*sinkKit[T]).cancelledBefore)},
 		{rule: "K4", name: "cancel while waiting", run: on((*sinkKit[T]).cancelWaiting), lacks: lacks(k.Waiting == nil, "Waiting")},
 		{rule: "K5", name: "callers", run: on((*sinkKit[T]).callers)},

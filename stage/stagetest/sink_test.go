@@ -108,6 +108,20 @@ var sinkTwins = []sinkTwin{
 			return s.Push(ctx, items)
 		}, nil
 	}},
+	{rule: "K3", breaks: "sorts the slice", alter: func(s *shelf) (pushFunc, func() error) {
+		return func(ctx context.Context, items []int) error {
+			defer slices.Sort(items)
+			return s.Push(ctx, items)
+		}, nil
+	}},
+	{rule: "K3", breaks: "clears the slice where it fails", opts: SinkOptions[int]{
+		Broken: func(*testing.T) stage.Sink[int] {
+			return stage.SinkFunc(func(_ context.Context, items []int) error {
+				clear(items)
+				return errBoom
+			})
+		},
+	}},
 	{rule: "K4", breaks: "invents an error for a cancel", alter: func(s *shelf) (pushFunc, func() error) {
 		return func(ctx context.Context, items []int) error {
 			if ctx.Err() != nil {
@@ -250,6 +264,32 @@ func TestAnItemThatABatchErrorHidesIsCaught(t *testing.T) {
 	wantFinding(t, errs, "K1")
 	if want := len(numbers) - 1; len(errs) != want {
 		t.Fatalf("%d findings, want %d: one for each item that is not listed", len(errs), want)
+	}
+}
+
+func TestAnItemThatIsListedAndTakenIsCaught(t *testing.T) {
+	var s *shelf
+	opts := SinkOptions[int]{
+		Items: numbers, Bubble: true,
+		Taken: func() []int { return s.taken },
+		Broken: func(*testing.T) stage.Sink[int] {
+			s = &shelf{}
+			return stage.SinkFunc(func(_ context.Context, items []int) error {
+				s.taken = append(s.taken, items...)
+				var bad stage.BatchError
+				bad.Add(2, errBoom)
+				return &bad
+			})
+		},
+	}
+	kit := newSinkKit(opts, func(*testing.T) stage.Sink[int] {
+		s = &shelf{}
+		return s
+	})
+	errs := findingsOf(t, kit.checks(), "K1")
+	wantFinding(t, errs, "K1")
+	if len(errs) != 1 {
+		t.Fatalf("%d findings, want the one item that is listed and was taken", len(errs))
 	}
 }
 

@@ -72,7 +72,7 @@ func (k *sourceKit[T]) cancelWaiting() []error {
 		settle(k.Bubble)
 		began := time.Now()
 		cancel(errCause)
-		o := await(done)
+		o := await(done, patience)
 		if r.take(o, dst); r.any() {
 			release()
 			return f.errs

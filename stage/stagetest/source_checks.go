@@ -2,8 +2,6 @@ package stagetest
 
 import (
 	"context"
-	"runtime"
-	"strings"
 	"testing/synctest"
 	"time"
 
@@ -29,7 +27,7 @@ func (k *sourceKit[T]) bounds() []error {
 				}
 				for i, v := range buf[size:] {
 					if !k.Equal(v, guard) {
-						f.addf("Pull wrote %v to dst[%d] of a dst of %d", v, size+i, size)
+						f.addf("Pull wrote %s to dst[%d] of a dst of %d", shown(v), size+i, size)
 					}
 				}
 			})
@@ -135,7 +133,7 @@ func (k *sourceKit[T]) retention() []error {
 	for call, dst := range used {
 		for i, v := range dst {
 			if !k.Equal(v, k.junk) {
-				f.addf("dst[%d] of call %d was changed to %v after the call", i, call+1, v)
+				f.addf("dst[%d] of call %d was changed to %s after the call", i, call+1, shown(v))
 			}
 		}
 	}
@@ -181,19 +179,10 @@ func (k *sourceKit[T]) leftovers() []error {
 	_ = closeTwice(r.src)
 	time.Sleep(prompt(k.Bubble))
 	synctest.Wait()
-	if left := inThisBubble() - before; left > 0 {
-		f.addf("%d goroutines run on %v after Close", left, prompt(k.Bubble))
+	if left := since(before); len(left) > 0 {
+		f.addf("%d goroutines run on %v after Close", len(left), prompt(k.Bubble))
 	}
 	return f.errs
-}
-
-// inThisBubble returns how many goroutines the caller's bubble has. A dump of all of them begins with the caller.
-func inThisBubble() int {
-	buf := make([]byte, 1<<20)
-	dump := string(buf[:runtime.Stack(buf, true)])
-	_, id, _ := strings.Cut(dump, "synctest bubble ")
-	id, _, _ = strings.Cut(id, "]")
-	return strings.Count(dump, "synctest bubble "+id+"]")
 }
 
 func (k *sourceKit[T]) prefetch() []error {
@@ -218,7 +207,7 @@ func (k *sourceKit[T]) panicking() []error {
 		return f.errs
 	}
 	for i := range 10 {
-		o := call(func() (int, error) { return src.Pull(k.t.Context(), make([]T, 2)) })
+		o := callWaiting(k.Bubble, func() (int, error) { return src.Pull(k.t.Context(), make([]T, 2)) })
 		switch {
 		case o.hung:
 			f.addf("call %d after the panic %s", i+1, o.unexpected())
@@ -234,7 +223,7 @@ func (k *sourceKit[T]) panicking() []error {
 // untilPanic pulls until the outside has panicked: Pull panics, or returns the panic as an error. It returns what went wrong.
 func (k *sourceKit[T]) untilPanic(src stage.Source[T]) string {
 	for range len(k.Want) + 1 {
-		o := call(func() (int, error) { return src.Pull(k.t.Context(), make([]T, 1)) })
+		o := callWaiting(k.Bubble, func() (int, error) { return src.Pull(k.t.Context(), make([]T, 1)) })
 		switch {
 		case o.hung:
 			return "a Pull whose outside panics " + o.unexpected()
@@ -263,7 +252,7 @@ func (k *sourceKit[T]) trickling() []error {
 	case <-time.After(time.Second):
 		f.addf("Pull waits although one value is at hand")
 		cancel(errCause)
-		await(done)
+		await(done, patience)
 	}
 	return f.errs
 }

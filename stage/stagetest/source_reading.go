@@ -30,7 +30,7 @@ func (k *sourceKit[T]) readFrom(f *findings, src stage.Source[T]) *reading[T] {
 
 // pull calls Pull once and takes over what it returns, unless the call was in itself a violation.
 func (r *reading[T]) pull(ctx context.Context, dst []T) outcome {
-	o := call(func() (int, error) { return r.src.Pull(ctx, dst) })
+	o := callWaiting(r.Bubble, func() (int, error) { return r.src.Pull(ctx, dst) })
 	r.take(o, dst)
 	return o
 }
@@ -86,13 +86,13 @@ func (r *reading[T]) compare() {
 	}
 	for i := range min(len(r.got), len(r.Want)) {
 		if !r.Equal(r.got[i], r.Want[i]) {
-			r.addf("value %d is %v, want %v", i, r.got[i], r.Want[i])
+			r.addf("value %d is %s, want %s", i, shown(r.got[i]), shown(r.Want[i]))
 			return
 		}
 	}
 	switch {
 	case len(r.got) > len(r.Want):
-		r.addf("value %d is %v, want only %d values", len(r.Want), r.got[len(r.Want)], len(r.Want))
+		r.addf("value %d is %s, want only %d values", len(r.Want), shown(r.got[len(r.Want)]), len(r.Want))
 	case len(r.got) < len(r.Want):
 		r.addf("the stream ended with %v behind %d values, want %d", r.err, len(r.got), len(r.Want))
 	case r.rule == "P3" && !r.Endless && !isFinal(r.err, r.Err):

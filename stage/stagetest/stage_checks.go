@@ -37,9 +37,9 @@ func (r *stageTrial[A, B]) compare(x *running[A, B]) {
 	missing, extra := r.differ(out, want)
 	switch {
 	case len(missing) > 0:
-		r.addf("%d values in, %d out, want %d: %v is missing", len(in), len(out), len(want), missing[0])
+		r.addf("%d values in, %d out, want %d: %s is missing", len(in), len(out), len(want), shown(missing[0]))
 	case len(extra) > 0:
-		r.addf("%d values in, %d out, want %d: %v is one too many", len(in), len(out), len(want), extra[0])
+		r.addf("%d values in, %d out, want %d: %s is one too many", len(in), len(out), len(want), shown(extra[0]))
 	}
 }
 
@@ -88,7 +88,7 @@ func (r *stageTrial[A, B]) settledOnce() {
 			for i, v := range x.in() {
 				// What a part has not looked at that ends before its input does is given back.
 				if o := x.outcomes(i)[0]; o.Kind == stage.Failed && (x.ended || !o.GivenBack) {
-					r.addf("message %d (%v) has ended as failed in a run without a fault: %v", i, v, o.Err)
+					r.addf("message %d (%s) has ended as failed in a run without a fault: %v", i, shown(v), o.Err)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func (r *stageTrial[A, B]) lastChild() {
 		}
 		blamed := x.blamed()
 		if len(blamed) == 0 {
-			r.addf("result %d (%v) was refused, and no message has failed: it has no claim, or that had settled before", i, refused)
+			r.addf("result %d (%s) was refused, and no message has failed: it has no claim, or that had settled before", i, shown(refused))
 			return
 		}
 		for _, m := range blamed {
@@ -130,7 +130,7 @@ func (r *stageTrial[A, B]) lastChild() {
 	}
 	for i, v := range r.values(n) {
 		if !failed[i] && !r.LetGo(v) {
-			r.addf("message %d (%v) has not failed, whichever of %d results was refused: what is made of it lacks its claim", i, v, len(results))
+			r.addf("message %d (%s) has not failed, whichever of %d results was refused: what is made of it lacks its claim", i, shown(v), len(results))
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (r *stageTrial[A, B]) inOrder(got, want []B) {
 			key = r.Key(got[i])
 		}
 		if before, ok := last[key]; ok && at >= 0 && at < before {
-			r.addf("%v came behind %v, want it in front of it", got[i], want[before])
+			r.addf("%s came behind %s, want it in front of it", shown(got[i]), shown(want[before]))
 			return
 		}
 		if at >= 0 {

@@ -156,7 +156,7 @@ func (r *stageTrial[A, B]) restAtDrain() {
 		return
 	}
 	if missing, _ := r.differ(x.out(), clean); len(missing) > 0 {
-		r.addf("a drain behind %d values brought %d results, a clean end %d: %v is missing", restOf, len(x.out()), len(clean), missing[0])
+		r.addf("a drain behind %d values brought %d results, a clean end %d: %s is missing", restOf, len(x.out()), len(clean), shown(missing[0]))
 	}
 }
 
@@ -210,9 +210,9 @@ func (r *stageTrial[A, B]) longPauses() {
 	clean := r.healthy(scene[A, B]{n: n}).out()
 	switch missing, extra := r.differ(x.out(), clean); {
 	case len(missing) > 0:
-		r.addf("with pauses of %v %v is missing, which comes without them", long, missing[0])
+		r.addf("with pauses of %v %s is missing, which comes without them", long, shown(missing[0]))
 	case len(extra) > 0:
-		r.addf("with pauses of %v %v comes, which does not without them", long, extra[0])
+		r.addf("with pauses of %v %s comes, which does not without them", long, shown(extra[0]))
 	}
 }
 

@@ -244,10 +244,10 @@ func (x *running[A, B]) once() {
 		switch os := x.outcomes(i); len(os) {
 		case 1:
 		case 0:
-			x.addf("message %d (%v) has not settled, although the run is over", i, v)
+			x.addf("message %d (%s) has not settled, although the run is over", i, shown(v))
 			return
 		default:
-			x.addf("message %d (%v) has settled %d times: %v", i, v, len(os), os)
+			x.addf("message %d (%s) has settled %d times: %v", i, shown(v), len(os), os)
 			return
 		}
 	}
@@ -275,7 +275,7 @@ func (x *running[A, B]) notEarly() {
 		}
 	}
 	if most := x.madeOf(len(x.out()), len(x.in())); done > most {
-		x.addf("%d messages are done, but the %d values that were taken are made of %d at most", done, len(x.out()), most)
+		x.addf("%d messages have ended as done, but all that has arrived is %d results, which are made of %d messages at most", done, len(x.out()), most)
 	}
 }
 

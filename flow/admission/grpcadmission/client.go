@@ -18,7 +18,8 @@ import (
 // RetryInfo, because nothing was started; any other UNAVAILABLE only if the metadata has an ID, which makes the work idempotent. The
 // error is an *admission.Refusal if the call was never sent.
 //
-// The metadata goes to every server that is called this way, the tenant's key included. Text that is not ASCII does not cross.
+// The metadata goes to every server that is called this way, the tenant's key included. Text that is not ASCII does not cross. Key, class
+// and attempt are those of the metadata alone: what the outgoing context says of them is left out, as it may be a stranger's.
 func UnaryClient(c *admission.Caller) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		m, _ := stage.MetaFrom(ctx)
@@ -37,20 +38,27 @@ func StreamClient(c *admission.Caller) grpc.StreamClientInterceptor {
 		if err := c.Begin(m.Criticality); err != nil {
 			return nil, err
 		}
+		ctx, cancel := within(ctx, m)
 		s, err := streamer(outgoing(ctx), desc, cc, method, opts...)
 		if err != nil {
+			cancel()
 			c.End(m.Criticality, answerOf(err, false))
 			return nil, err
 		}
-		return &clientStream{ClientStream: s, end: func(err error) { c.End(m.Criticality, answerOf(err, false)) }}, nil
+		return &clientStream{
+			ClientStream: s, single: !desc.ServerStreams, cancel: cancel,
+			end: func(err error) { c.End(m.Criticality, answerOf(err, false)) },
+		}, nil
 	}
 }
 
 // clientStream tells how a stream begins: its first message, or its end without one, is the server's answer.
 type clientStream struct {
 	grpc.ClientStream
-	once sync.Once
-	end  func(error)
+	single bool // there is one message from the server, and that is the end
+	cancel context.CancelFunc
+	once   sync.Once
+	end    func(error)
 }
 
 // RecvMsg implements grpc.ClientStream.
@@ -63,6 +71,9 @@ func (s *clientStream) RecvMsg(m any) error {
 		}
 		s.end(err)
 	})
+	if err != nil || s.single {
+		s.cancel()
+	}
 	return err
 }
 
@@ -74,19 +85,26 @@ func within(ctx context.Context, m stage.Meta) (context.Context, context.CancelF
 	return context.WithDeadline(ctx, m.Deadline)
 }
 
-// outgoing returns ctx with its metadata as that of the call.
+// outgoing returns ctx with its metadata as that of the call. What the call has already may be that of a stranger, where it is passed
+// on, so key, class and attempt are those of the metadata alone.
 func outgoing(ctx context.Context) context.Context {
 	m, _ := stage.MetaFrom(ctx)
-	var pairs []string
+	md, ok := metadata.FromOutgoingContext(ctx) // a copy
+	if !ok {
+		md = metadata.MD{}
+	}
+	for _, name := range []string{admission.HeaderKey, admission.HeaderCriticality, admission.HeaderAttempt} {
+		md.Delete(name)
+	}
 	admission.FormatMeta(m, func(name, value string) {
 		if name != admission.HeaderTimeout && ascii(value) { // gRPC has a timeout of its own
-			pairs = append(pairs, name, value)
+			md.Set(name, value)
 		}
 	})
-	if pairs == nil {
+	if !ok && len(md) == 0 {
 		return ctx
 	}
-	return metadata.AppendToOutgoingContext(ctx, pairs...)
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 func ascii(s string) bool {

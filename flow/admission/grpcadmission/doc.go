@@ -23,8 +23,9 @@
 //   - Put these interceptors first: a client's breaker and the deadline of one attempt belong behind them, a server's authentication,
 //     which Config.Meta may need, in front.
 //
-// # What it can't do
+// # Before the message is read
 //
 // gRPC reads and decodes the message of a unary call before any interceptor is asked. What that costs is bounded by
-// grpc.MaxRecvMsgSize and grpc.MaxConcurrentStreams. A stream is decided about before its first message.
+// grpc.MaxRecvMsgSize and grpc.MaxConcurrentStreams. A stream is decided about before its first message. [Tap] decides about both by
+// their headers, for the price of a package that gRPC calls experimental.
 package grpcadmission

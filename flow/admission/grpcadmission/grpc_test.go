@@ -1,6 +1,7 @@
 package grpcadmission_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -54,6 +55,13 @@ func (s *service) Watch(_ *health.HealthCheckRequest, w grpc.ServerStreamingServ
 // start serves s behind g, and returns a client of it.
 func start(t *testing.T, g *admission.Gate, c grpcadmission.Config, s *service, opts ...grpc.DialOption) health.HealthClient {
 	t.Helper()
+	conn, _ := serve(t, g, c, s, nil, opts)
+	return health.NewHealthClient(conn)
+}
+
+// serve is start with options of the server, which it returns, too.
+func serve(t *testing.T, g *admission.Gate, c grpcadmission.Config, s *service, also []grpc.ServerOption, opts []grpc.DialOption) (*grpc.ClientConn, *grpc.Server) {
+	t.Helper()
 	l := bufconn.Listen(1 << 16)
 	recovered := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
 		defer func() {
@@ -63,10 +71,10 @@ func start(t *testing.T, g *admission.Gate, c grpcadmission.Config, s *service, 
 		}()
 		return h(ctx, req)
 	}
-	srv := grpc.NewServer(
+	srv := grpc.NewServer(append(also,
 		grpc.ChainUnaryInterceptor(recovered, grpcadmission.UnaryServer(g, c)),
 		grpc.StreamInterceptor(grpcadmission.StreamServer(g, c)),
-	)
+	)...)
 	health.RegisterHealthServer(srv, s)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -85,7 +93,7 @@ func start(t *testing.T, g *admission.Gate, c grpcadmission.Config, s *service, 
 		srv.Stop()
 		wg.Wait()
 	})
-	return health.NewHealthClient(conn)
+	return conn, srv
 }
 
 func equal[T comparable](t *testing.T, what string, got, want T) {
@@ -205,6 +213,9 @@ func TestServerReleasesOnEveryExit(t *testing.T) {
 		"panic":                {func() error { panic("on purpose") }, codes.Internal},
 		"an edge that is full": {func() error { return &flow.FullError{} }, codes.Unavailable},
 		"an edge that dropped": {func() error { return flow.ErrDropped }, codes.Unavailable},
+		"an inlet closed":      {func() error { return flow.ErrClosed }, codes.Unavailable},
+		"given back":           {func() error { return flow.ErrGivenBack }, codes.Unavailable},
+		"out of time":          {func() error { return context.DeadlineExceeded }, codes.DeadlineExceeded},
 	} {
 		end = c.end
 		var header metadata.MD
@@ -309,6 +320,17 @@ func TestMetadataCrossesToTrustedServers(t *testing.T) {
 		t.Errorf("with a key that is not ASCII: %v", err)
 	}
 	equal(t, "that key", seen.Load().Key, "")
+
+	// A proxy that copies the metadata of a stranger hands on what it knows itself.
+	copied := metadata.AppendToOutgoingContext(t.Context(), admission.HeaderCriticality, "CriticalPlus", admission.HeaderKey, "somebody else",
+		admission.HeaderAttempt, "2", admission.HeaderID, "17")
+	for _, m := range []stage.Meta{{}, {Key: "a", ID: "18"}} {
+		if _, err := client.Check(stage.WithMeta(copied, m), nothing); err != nil {
+			t.Fatal(err)
+		}
+		want := stage.Meta{Key: m.Key, ID: cmp.Or(m.ID, "17")}
+		equal(t, "what a proxy hands on", *seen.Load(), want)
+	}
 }
 
 // The client comes again when it is told to, and not when it is told not to.
@@ -384,6 +406,9 @@ func TestClientThrottlesItself(t *testing.T) {
 func TestStatusKnowsRefusalsOnly(t *testing.T) {
 	if _, ok := grpcadmission.Status(errors.New("x")); ok {
 		t.Error("any error is a refusal")
+	}
+	if s, ok := grpcadmission.Status(flow.ErrClosed); !ok || s.Code() != codes.Unavailable || len(s.Details()) != 0 {
+		t.Errorf("an instance that ends is %v, %v: another one may take the call", s, ok)
 	}
 	s, ok := grpcadmission.Status(&admission.Refusal{Reason: admission.ReasonSpend, Retryable: true})
 	if !ok || s.Code() != codes.Unavailable || s.Message() != "admission: refused: spend, retry after 0s" {

@@ -22,7 +22,7 @@ type Config struct {
 
 // UnaryServer returns an interceptor that puts unary calls behind g. Handlers find the metadata (stage.MetaFrom) and the permit
 // (admission.FromContext) in their context; the permit is released however they end. A refusal that a handler returns, for example that
-// of an Inlet, becomes a status as well. The estimated wait is a header of the answer.
+// of an Inlet, becomes a status as well. The estimated wait is a header of the answer. gRPC has read the message by then: see [Tap].
 func UnaryServer(g *admission.Gate, c Config) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		ctx, p, err := c.enter(ctx, g, info.FullMethod)
@@ -37,7 +37,7 @@ func UnaryServer(g *admission.Gate, c Config) grpc.UnaryServerInterceptor {
 }
 
 // StreamServer is [UnaryServer] for streams. A stream is admitted before its first message is read, and is inside until its handler
-// returns.
+// returns. How long that takes counts as a service time: give streams that stay for long a gate of their own.
 func StreamServer(g *admission.Gate, c Config) grpc.StreamServerInterceptor {
 	return func(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		ctx, p, err := c.enter(s.Context(), g, info.FullMethod)
@@ -58,8 +58,17 @@ type serverStream struct {
 
 func (s *serverStream) Context() context.Context { return s.ctx }
 
-// enter asks for a permit, and returns the context of the handler.
+// enter returns the permit that the tap has got, or asks for one, and the context of the handler.
 func (c *Config) enter(ctx context.Context, g *admission.Gate, method string) (context.Context, admission.Permit, error) {
+	if d := doorOf(ctx, g); d != nil {
+		p, err := d.take()
+		return ctx, p, err
+	}
+	return c.admit(ctx, g, method)
+}
+
+// admit asks for a permit, and returns the context of the handler.
+func (c *Config) admit(ctx context.Context, g *admission.Gate, method string) (context.Context, admission.Permit, error) {
 	var m stage.Meta
 	if c.Meta != nil {
 		m = c.Meta(ctx, method)
@@ -67,7 +76,7 @@ func (c *Config) enter(ctx context.Context, g *admission.Gate, method string) (c
 	if c.Trusted != nil && c.Trusted(ctx, method) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		m = admission.ParseMeta(func(name string) string {
-			if v := md.Get(name); len(v) > 0 && name != admission.HeaderTimeout {
+			if v := md.Get(name); len(v) == 1 && name != admission.HeaderTimeout {
 				return v[0]
 			}
 			return ""

@@ -26,15 +26,18 @@ const (
 	waitDetail = "wait_ms"
 )
 
-// Status returns the status of a refusal, and whether err is one: a *admission.Refusal, a *flow.FullError or flow.ErrDropped. The
+// Status returns the status of a refusal, and whether err is one: a *admission.Refusal, a *flow.FullError or flow.ErrDropped. For
+// flow.ErrClosed and flow.ErrGivenBack it is UNAVAILABLE without the details that mark an instruction: this instance ends, and another may take the call. The
 // interceptors do this with what handlers return.
 func Status(err error) (*status.Status, bool) {
-	r, ok := refusalOf(err)
-	if !ok {
-		return nil, false
+	if r, ok := refusalOf(err); ok {
+		s, _ := statusOf(r)
+		return s, true
 	}
-	s, _ := statusOf(r)
-	return s, true
+	if errors.Is(err, flow.ErrClosed) || errors.Is(err, flow.ErrGivenBack) {
+		return status.New(codes.Unavailable, "closing"), true
+	}
+	return nil, false
 }
 
 func refusalOf(err error) (*admission.Refusal, bool) {
@@ -89,6 +92,9 @@ func withDetails(s *status.Status, info *errdetails.ErrorInfo, retry *errdetails
 func refuse(err error, trailer func(metadata.MD)) error {
 	r, ok := refusalOf(err)
 	if !ok {
+		if s, ok := Status(err); ok {
+			return s.Err()
+		}
 		return err
 	}
 	s, after := statusOf(r)
