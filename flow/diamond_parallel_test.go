@@ -2,7 +2,7 @@ package flow_test
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -39,7 +39,7 @@ func TestWorkersInADiamond(t *testing.T) {
 		{batches(600), lanes, `edge "broadcast#2.2.out" needs 472, has 64`},
 	}
 	for i, c := range tests {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			p := func() flow.Pipeline { return discard(two(c.a, c.b, zipped)(unending()).Take(1500)) }
 			if c.want == "" {
 				must(t, p().Check())

@@ -58,7 +58,7 @@ func (q *Queue[T]) judge(now int64, i leaving, dropping bool) (why Reason, drop 
 // late reports whether an item that starts now can't be finished by its deadline, as service times have been. The first of a take is
 // let through now and then, to see whether they still are so.
 func (q *Queue[T]) late(now, deadline int64, first bool) bool {
-	return q.tight(now, deadline) && !(first && q.count.service.stale(now, deadline-now))
+	return q.tight(now, deadline) && (!first || !q.count.service.stale(now, deadline-now))
 }
 
 func (q *Queue[T]) tight(now, deadline int64) bool {
