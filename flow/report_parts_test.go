@@ -146,7 +146,11 @@ func TestReportCountsWhatAStageHas(t *testing.T) {
 					}
 				}
 				return c.end(out, kept)
-			}), flow.Name("stage")).Edge(flow.Edge[int]{Capacity: 1}).ForEach(func(ctx context.Context, _ int) error { <-ctx.Done(); return nil }))
+			}), flow.Name("stage")).Edge(flow.Edge[int]{Capacity: 1}).ForEach(func(ctx context.Context, _ int) error {
+				<-ctx.Done()
+				time.Sleep(time.Second) // the edge ends meanwhile
+				return nil
+			}))
 			if err := r.Wait(); err == nil {
 				t.Fatal("Wait() = nil, want an error")
 			}

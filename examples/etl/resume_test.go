@@ -93,7 +93,7 @@ func TestTenKillsRepeatLittle(t *testing.T) {
 		checkComplete(t, there, at)
 		files += filesBehind(t, src, began.Path, there[len(there)-1].file)
 	}
-	last := mustLoad(t, "-src", src, "-db", db, "-resume")
+	last := mustLoad(t, "-src", src, "-db", db, "-through", "none", "-resume")
 	files += int(last.Files)
 	got, want := rows(t, db), rows(t, undisturbed)
 	loads, wanted := loadsOf(got), loadsOf(want)
