@@ -62,6 +62,16 @@ func (s *State) Above(c *Config, now int64, wait time.Duration, behind int) bool
 	return false
 }
 
+// Passes reports whether any number of items that have waited for wait, and leave now, are let through. Then it has taken note of them;
+// otherwise each has to be asked about.
+func (s *State) Passes(c *Config, wait time.Duration) bool {
+	if wait >= c.Target || s.dropping || s.spared {
+		return false
+	}
+	s.above = false
+	return true
+}
+
 // Drop reports whether that item is to be dropped instead. The last one never is.
 func (s *State) Drop(c *Config, now int64, wait time.Duration, behind int) bool {
 	above := s.Above(c, now, wait, behind)

@@ -83,6 +83,34 @@ func (r *reference) dequeue(now int64) (packet, bool) {
 	return p, there
 }
 
+// Items that pass together change the state as each of them would, and none of them would be dropped.
+func TestWhatPassesTogetherPassesOneByOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := codel.Config{Target: 5, Interval: 20, Law: rapid.SampledFrom([]codel.Law{codel.Limit, codel.Root}).Draw(t, "law")}
+		var s codel.State
+		now := int64(0)
+		passed := 0
+		for range 100 {
+			now += rapid.Int64Range(0, 9).Draw(t, "later")
+			waited := time.Duration(rapid.Int64Range(0, 12).Draw(t, "waited"))
+			one := s
+			if !s.Passes(&c, waited) {
+				s.Drop(&c, now, waited, 3)
+				continue
+			}
+			for behind := range rapid.IntRange(1, 3).Draw(t, "items") {
+				passed++
+				if one.Drop(&c, now, waited, behind) || one != s {
+					t.Fatalf("one that has waited for %v: %+v, passing together %+v", waited, one, s)
+				}
+			}
+		}
+		if passed == 0 {
+			t.Skip("all were asked about")
+		}
+	})
+}
+
 // subject is a queue with the law under test at its end.
 type subject struct {
 	c       codel.Config

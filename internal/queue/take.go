@@ -116,8 +116,8 @@ func (q *Queue[T]) popFirst(dst []T, tags []*Tag, now int64) int {
 // passing returns how many of the first n items at e may start, up to one that may not. The first one may.
 func (q *Queue[T]) passing(e end, n int, now int64) int {
 	if q.exit.states == nil {
-		for k := 1; k < n; k++ {
-			if q.tight(now, q.deadlines.buf[q.deadlines.slot(e, k)]) {
+		for k, earliest := 1, now+q.count.service.slow(); k < n; k++ {
+			if q.deadlines.buf[q.deadlines.slot(e, k)] < earliest {
 				return k
 			}
 		}
@@ -126,7 +126,12 @@ func (q *Queue[T]) passing(e end, n int, now int64) int {
 	k := 0
 	for run := 0; k < n; run++ {
 		m := q.marks.buf[q.marks.slot(e, run)]
-		for range min(m.n, n-k) {
+		together := min(m.n, n-k)
+		if !q.exit.late && q.exit.states[0].Passes(&q.exit.law, wait(now, m.at)) {
+			k += together
+			continue
+		}
+		for range together {
 			if _, drop := q.judge(now, q.leaving(e, k, m.at), false); drop {
 				return k
 			}
