@@ -20,6 +20,7 @@ type fair struct {
 
 type fairLane struct {
 	list
+	share  int32 // its weight
 	served int64 // when it last had its turn, or had nothing
 	due    int   // places that are kept for it
 	waits  bool  // somebody waits for it
@@ -47,8 +48,11 @@ func (f *fair) add(i int32) {
 	if l.n == 0 {
 		l.served = s.at
 	}
+	if l.n == 0 || l.share != s.share {
+		l.share = s.share
+		f.turn.Add(int(s.facts.lane), int(s.share))
+	}
 	f.push(&l.list, i, byLane)
-	f.turn.Add(int(s.facts.lane), int(s.share))
 	if f.longest != nil {
 		f.longest.fix(s.facts.lane)
 	}

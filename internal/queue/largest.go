@@ -37,7 +37,7 @@ func (l *largest) next(int64) int32 { return l.age.first }
 
 func (l *largest) remove(i int32, _ bool) {
 	if i == l.young {
-		l.young = l.of[i].age.next
+		l.young = l.younger(i)
 	}
 	l.dear.remove(i)
 }
@@ -45,7 +45,7 @@ func (l *largest) remove(i int32, _ bool) {
 func (l *largest) victim(arriving *facts, now int64) int32 {
 	for l.young != none && wait(now, l.of[l.young].at) > l.limit {
 		l.dear.remove(l.young)
-		l.young = l.of[l.young].age.next
+		l.young = l.younger(l.young)
 	}
 	if l.young == none {
 		return none

@@ -173,7 +173,7 @@ func (l *little) check[T any](q *Queue[T], now int64) (mean, law float64) {
 	}
 	area, waits := l.area+float64(max(now-l.at, 0))*float64(q.depth()), l.waits
 	if q.slab != nil {
-		for i := q.slab.age.first; i != none; i = q.slab.of[i].age.next {
+		for i := q.slab.age.first; i != none; i = q.slab.younger(i) {
 			waits += float64(now - q.slab.of[i].at)
 		}
 	} else {

@@ -4,7 +4,7 @@ package queue
 // list is an empty one.
 type slots struct {
 	of    []slot
-	spare int32 // the first unused one; the others follow by age.next
+	spare int32 // the first unused one; the others follow by age
 	age   list  // all items, the oldest first
 	n     int
 	seq   int64
@@ -16,10 +16,9 @@ const none int32 = 0
 // slot is an item.
 type slot struct {
 	facts
-	at   int64 // when it was accepted
-	seq  int64 // how many were accepted before it
-	age  link
-	lane link
+	at    int64   // when it was accepted
+	seq   int64   // how many were accepted before it
+	links [2]link // by age and by lane
 }
 
 // link is a place in a list.
@@ -32,19 +31,17 @@ type list struct {
 }
 
 // along says which links of a slot a list uses.
-type along bool
+type along uint8
 
 const (
-	byAge  along = false
-	byLane along = true
+	byAge  along = 0
+	byLane along = 1
 )
 
-func (s *slots) link(i int32, a along) *link {
-	if a == byLane {
-		return &s.of[i].lane
-	}
-	return &s.of[i].age
-}
+func (s *slots) link(i int32, a along) *link { return &s.of[i].links[a&1] }
+
+// younger returns the slot of the item that came behind the one in slot i.
+func (s *slots) younger(i int32) int32 { return s.of[i].links[byAge].next }
 
 // push puts slot i at the end of l.
 func (s *slots) push(l *list, i int32, a along) {
@@ -78,14 +75,14 @@ func (s *slots) cut(l *list, i int32, a along) {
 func (s *slots) take() int32 {
 	i := s.spare
 	if i != none {
-		s.spare = s.of[i].age.next
+		s.spare = s.younger(i)
 	}
 	return i
 }
 
 // give makes slot i an unused one.
 func (s *slots) give(i int32) {
-	s.of[i].age = link{next: s.spare}
+	s.of[i].links[byAge].next = s.spare
 	s.spare = i
 }
 
