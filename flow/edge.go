@@ -210,8 +210,8 @@ func (f Flow[T]) Buffer(capacity int, onFull Policy, opts ...BufferOption) Flow[
 //	              build errors. A negative weight, and a panic in Weight, Deadline, Dropped or a function of the
 //	              Discipline, stop the run, and so does Reject.
 //	Claims:       travel along; that of a dropped item settles as SettleDropped says.
-//	Cost:         as for Buffer; MaxWait and Weight cost a comparison and a call per item, a Discipline a place
-//	              and links for each item, and CoDel a comparison (rows P8 of the benchmarks).
+//	Cost:         as for Buffer; Weight and Deadline cost a call per item, a Discipline other than AdaptiveLIFO a
+//	              place and links for each; MaxWait and CoDel next to nothing (rows P8 of the benchmarks).
 func (f Flow[T]) Edge(e Edge[T]) Flow[T] {
 	s := settings{name: e.Name, named: e.Name != ""}
 	return newEdge("edge", f, e, &s)
