@@ -27,7 +27,7 @@ func Small() bench.Case {
 // SmallEdges is row P10 with an edge in front of each stage, as nobody would write it: each edge has a queue with statistics and
 // a worker to make, and each chunk to wake the next goroutine. The target keeps that from growing.
 func SmallEdges() bench.Case {
-	return small("P10 edges", "the same 5 stages in 5 goroutines", 5.0, func() func() error {
+	return small("P10 edges", "the same 5 stages in 5 goroutines", 6.0, func() func() error {
 		var t total
 		p := smallEdges(&t)
 		return func() error { return smallRun(p, &t) }
