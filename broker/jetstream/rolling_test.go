@@ -70,10 +70,32 @@ func (l *lab) burying(attempts int) SourceConfig {
 type rota struct {
 	mu       sync.Mutex
 	handled  map[string]int
-	attempts int // the most deliveries that a message took
+	attempts int           // the most deliveries that a message took
+	quota    int           // of messages that are handled before rest; 0: all
+	rest     chan struct{} // until this is closed
 }
 
 func newRota() *rota { return &rota{handled: map[string]int{}} }
+
+// until has no more than n messages handled until the function that it returns is called, however long nobody looks.
+func (r *rota) until(n int) (goOn func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rest := make(chan struct{})
+	r.quota, r.rest = n, rest
+	return func() { close(rest) }
+}
+
+// wait waits until one more may be handled.
+func (r *rota) wait() {
+	r.mu.Lock()
+	rest := r.rest
+	full := r.quota > 0 && len(r.handled) >= r.quota
+	r.mu.Unlock()
+	if full {
+		<-rest
+	}
+}
 
 func (r *rota) handle(data []byte, m stage.Meta) {
 	r.mu.Lock()
@@ -92,7 +114,7 @@ func (r *rota) distinct() int {
 func (r *rota) shift(t *testing.T, src *Source[[]byte]) *flow.Run {
 	t.Helper()
 	run, err := flow.FromItems(src).Buffer(40, flow.Block).
-		Stamp(func(data []byte, m stage.Meta) stage.Meta { r.handle(data, m); return m }).
+		Stamp(func(data []byte, m stage.Meta) stage.Meta { r.wait(); r.handle(data, m); return m }).
 		ForEach(func(context.Context, []byte) error { time.Sleep(200 * time.Microsecond); return nil }).Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +133,11 @@ func TestRollingRestartsBuryNothing(t *testing.T) {
 	r := newRota()
 	for i := range restarts {
 		src := NewSource(l.nc, broker.Bytes(), l.burying(3))
+		quota := (i + 1) * total / (restarts + 5)
+		goOn := r.until(quota)
 		run := r.shift(t, src)
-		until(t, "some more are through", func() bool { return r.distinct() >= (i+1)*total/(restarts+5) })
+		until(t, "some more are through", func() bool { return r.distinct() >= quota })
+		goOn()
 		if err := run.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
