@@ -70,31 +70,17 @@ func (l *lab) burying(attempts int) SourceConfig {
 type rota struct {
 	mu       sync.Mutex
 	handled  map[string]int
-	attempts int           // the most deliveries that a message took
-	quota    int           // of messages that are handled before rest; 0: all
-	rest     chan struct{} // until this is closed
+	attempts int // the most deliveries that a message took
+	quota    int // of messages: behind them handlers wait for the end of the run; 0: all
 }
 
 func newRota() *rota { return &rota{handled: map[string]int{}} }
 
-// until has no more than n messages handled until the function that it returns is called, however long nobody looks.
-func (r *rota) until(n int) (goOn func()) {
+// enough reports whether the quota is handled.
+func (r *rota) enough() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rest := make(chan struct{})
-	r.quota, r.rest = n, rest
-	return func() { close(rest) }
-}
-
-// wait waits until one more may be handled.
-func (r *rota) wait() {
-	r.mu.Lock()
-	rest := r.rest
-	full := r.quota > 0 && len(r.handled) >= r.quota
-	r.mu.Unlock()
-	if full {
-		<-rest
-	}
+	return r.quota > 0 && len(r.handled) >= r.quota
 }
 
 func (r *rota) handle(data []byte, m stage.Meta) {
@@ -110,19 +96,27 @@ func (r *rota) distinct() int {
 	return len(r.handled)
 }
 
-// shift handles messages until the run ends.
+// shift handles messages until the run ends, or the quota is reached.
 func (r *rota) shift(t *testing.T, src *Source[[]byte]) *flow.Run {
 	t.Helper()
-	run, err := flow.FromItems(src).Buffer(40, flow.Block).
-		Stamp(func(data []byte, m stage.Meta) stage.Meta { r.wait(); r.handle(data, m); return m }).
-		ForEach(func(context.Context, []byte) error { time.Sleep(200 * time.Microsecond); return nil }).Start(t.Context())
+	run, err := flow.FromItems(src).Buffer(40, flow.Block).ForEach(func(ctx context.Context, data []byte) error {
+		if r.enough() {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		m, _ := stage.MetaFrom(ctx)
+		r.handle(data, m)
+		time.Sleep(200 * time.Microsecond)
+		return nil
+	}).Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return run
 }
 
-// Processes come and go twenty times. What each gives back raises the count of the server, and is held against no message.
+// Processes come and go twenty times, every other one without waiting for what it has begun. What each gives back raises the count of
+// the server, and is held against no message.
 func TestRollingRestartsBuryNothing(t *testing.T) {
 	t.Parallel()
 	const total, restarts = 1000, 20
@@ -130,22 +124,32 @@ func TestRollingRestartsBuryNothing(t *testing.T) {
 	l.stream()
 	l.cemetery()
 	l.fill(1, total)
+	source := func() *Source[[]byte] {
+		c := l.burying(3)
+		c.AckWait = time.Minute // longer than any machine stands still
+		return NewSource(l.nc, broker.Bytes(), c)
+	}
 	r := newRota()
 	for i := range restarts {
-		src := NewSource(l.nc, broker.Bytes(), l.burying(3))
-		quota := (i + 1) * total / (restarts + 5)
-		goOn := r.until(quota)
+		src := source()
+		share, stops := (i+1)*total/(restarts+5), i%2 == 0
+		if r.quota = 0; stops {
+			r.quota = share
+		}
 		run := r.shift(t, src)
-		until(t, "some more are through", func() bool { return r.distinct() >= quota })
-		goOn()
-		if err := run.Drain(t.Context()); err != nil {
+		until(t, "some more are through", func() bool { return r.distinct() >= share })
+		if stops {
+			run.Stop()
+			_ = run.Wait()
+		} else if err := run.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if st := src.Stats(); st.DeadLetters != 0 || st.Failed != 0 || st.LeaseLost != 0 {
 			t.Fatalf("run %d: %+v", i, st)
 		}
 	}
-	run := r.shift(t, NewSource(l.nc, broker.Bytes(), l.burying(3)))
+	r.quota = 0
+	run := r.shift(t, source())
 	l.wantNothingLeft()
 	if err := run.Drain(t.Context()); err != nil {
 		t.Fatal(err)
