@@ -41,7 +41,7 @@ type SourceOptions struct {
 	Beyond int
 	// DeadLetters is where messages go that fail for the last time, or can't be decoded. The original is ended once the dead
 	// letter is stored. Without it they come again, after a delay, for ever. The Source opens and closes it.
-	DeadLetters Sender
+	DeadLetters Sender // this source's own: it is opened and closed with it
 	// DeadSubject is the subject of dead letters; it goes with DeadLetters.
 	DeadSubject string
 }

@@ -48,6 +48,8 @@ type Sender struct {
 	batches  sync.Pool
 	idPrefix string
 	lastID   atomic.Uint64
+	opening  sync.Mutex
+	used     atomic.Bool // it has been open, or closed
 	opened   atomic.Bool
 	sub      *nats.Subscription
 	changes  chan nats.Status
@@ -79,10 +81,16 @@ func (s *Sender) Validate() error {
 	return err
 }
 
-// Open waits for the server, and checks that the stream is fit for what it is to be used for. It is called once.
+// Open waits for the server, and checks that the stream is fit for what it is to be used for. It may be called again after an error;
+// one that is open, or has been closed, is refused: each source, sink and caller needs a Sender of its own.
 func (s *Sender) Open(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.used.Load() {
+		return fmt.Errorf("jetstream: %s: the Sender is open already, or has been closed: each source and sink needs one of its own", s.where)
 	}
 	if err := s.inspect(ctx); err != nil {
 		return err
@@ -143,6 +151,7 @@ func (s *Sender) listen() error {
 			s.window.giveUp(nil, errDisconnected) // their answers are lost
 		}
 	})
+	s.used.Store(true)
 	s.opened.Store(true)
 	return nil
 }
@@ -196,6 +205,7 @@ func (s *Sender) Warnings() []string { return s.warnings }
 // Close ends the subscription for answers. The connection stays open.
 func (s *Sender) Close() error {
 	s.closing.Do(func() {
+		s.used.Store(true)
 		if !s.opened.Swap(false) {
 			return
 		}

@@ -576,3 +576,29 @@ func TestManySendsShareAWindow(t *testing.T) {
 		t.Errorf("%d messages, want 1600", len(all2))
 	}
 }
+
+// A Sender that two sources share would be closed by the one for the other.
+func TestASenderIsOpenedOnce(t *testing.T) {
+	l := newLab(t)
+	s := NewSender(l.nc, SenderConfig{Stream: "S"})
+	if err := s.Open(t.Context()); err == nil {
+		t.Fatal("it was opened without a stream")
+	}
+	l.stream()
+	if err := s.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(when string) {
+		if err := s.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "one of its own") {
+			t.Errorf("Open() of one that %s = %v", when, err)
+		}
+	}
+	refused("is open")
+	if err := s.Send(t.Context(), numbered(1, 3)); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	refused("was closed")
+}
