@@ -30,14 +30,16 @@ type DeadlockError struct {
 type DeadlockHop struct {
 	Stage string
 	// Waits is "to write" or "to read" an edge, "for its turn" among the goroutines of its stage, "at its gate": a loop with as many
-	// items inside as it lets in, or "for a settlement": a source at its limit.
+	// items inside as it lets in, "for a settlement": a source at its limit, or "for its groups": a GroupBy that needs a place, or that
+	// the last group of a key or all of them end.
 	Waits    string
 	Edge     string // where it waits to write or to read
-	Length   int    // items in the edge
-	Capacity int
+	Length   int    // items in the edge; of the lanes of a GroupBy, in the one where it waits
+	Capacity int    // of the edge, or of one lane
 	OnFull   Policy
 	For      time.Duration // how long it has waited
 	Holds    int           // items that it gathers without a limit in time, and has too few of
+	Groups   int           // of a GroupBy: how many groups wait so, or are open behind its goroutine that does
 }
 
 // deadlockError is what users see of a deadlock.
@@ -49,7 +51,7 @@ func deadlockError(d *engine.Deadlock) *DeadlockError {
 		h := &d.Hops[i]
 		e.Hops = append(e.Hops, DeadlockHop{
 			Stage: h.Stage, Waits: h.Waits(), Edge: h.Edge, Length: h.Length, Capacity: h.Capacity, OnFull: h.OnFull,
-			For: h.Waited, Holds: h.Holds,
+			For: h.Waited, Holds: h.Holds, Groups: h.Groups,
 		})
 	}
 	return e
@@ -131,6 +133,13 @@ func (h *DeadlockHop) line(names, waits int) string {
 	s += fmt.Sprintf(", for %v", round(h.For))
 	if h.Holds > 0 {
 		s += fmt.Sprintf(", holds %d without a limit in time", h.Holds)
+	}
+	switch h.Groups {
+	case 0:
+	case 1:
+		s += ", 1 group"
+	default:
+		s += fmt.Sprintf(", %d groups", h.Groups)
 	}
 	return s
 }

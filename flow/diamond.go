@@ -19,7 +19,7 @@ type traits struct {
 	gathers   bool // it may keep items until more come, however long that takes
 	effect    bool // it is NonIdempotent
 	workers   int  // that call a function at the same time
-	tickets   int  // how many items the workers of a Parallel can have in hand; 0: none while there is no room behind
+	tickets   int  // how many chunks they have in hand while there is no room behind
 	gathering int  // how many items it gathers at most
 	lags      bool // what it does not hand on one by one never keeps a join waiting: it has an item, or will in a time
 }

@@ -32,6 +32,7 @@ type model struct {
 
 type modelEdge struct {
 	id, n, capacity int
+	hands           int // items that its writers have pulled while it is full
 	name            string
 	node            *node // nil: an operator brought it
 	branch          int   // of a fan-out that copies: which one
@@ -161,13 +162,9 @@ func (m *model) link(n *node, e *modelEdge) *modelEdge {
 	return e
 }
 
-// crew is the workers of a Parallel, which read from in and write to e. What they have in hand is one more edge.
+// crew is the workers of a Parallel, which read from in and write to e. An item for each chunk that they have in hand is the least.
 func (m *model) crew(n *node, e, in *modelEdge) *modelEdge {
-	if n.tickets > 0 {
-		hands := m.edge(nil, m.name(n), n.tickets)
-		m.pump(n, in, hands)
-		in = hands
-	}
+	e.hands = n.tickets
 	m.pump(n, in, e)
 	return e
 }
@@ -175,8 +172,11 @@ func (m *model) crew(n *node, e, in *modelEdge) *modelEdge {
 // lanes is a ParallelByKey. In a roomy model its items fill all lanes, and otherwise they have the same key.
 func (m *model) lanes(n *node, e *modelEdge) *modelEdge {
 	lane := m.implicit(m.name(n) + ".lane.1")
+	lane.hands = 1 // which lane an item is for is known when it has been pulled
+	e.hands = min(n.tickets, 1)
 	if m.varies = true; m.roomy {
-		lane.capacity = n.workers * (lane.capacity + 1)
+		lane.capacity *= n.workers
+		e.hands = n.tickets
 	}
 	router := m.worker(n)
 	router.in = m.reader(router, n.ups[0])

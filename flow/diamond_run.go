@@ -75,7 +75,7 @@ func (c *component) stuck() bool {
 func (w *modelWorker) work() bool {
 	w.full, w.empty = nil, nil
 	for _, e := range w.outs {
-		if e.n == e.capacity {
+		if e.n == e.capacity+e.hands {
 			w.full = e
 			return false
 		}

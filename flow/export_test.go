@@ -32,10 +32,10 @@ func Ring(capacity int, first, second stage.Stage[int, int]) Pipeline {
 
 // ModelKnots runs the model of a pipeline, whose diamonds are all that there is to it, until it stands still, and returns the circles
 // in which its goroutines wait then: for each hop "to write" or "to read" and the edge. It is no reference for goroutines that
-// wait for more than one other.
-func ModelKnots(p Pipeline) (knots [][]string) {
+// wait for more than one other, but for the workers of an operator, which wait at the same edges.
+func ModelKnots(p Pipeline, roomy bool) (knots [][]string) {
 	moves := maxMoves
-	for _, c := range newPlanner(p.leaves, true).newDiamonds().newModel(nil, &moves, false).components() {
+	for _, c := range newPlanner(p.leaves, true).newDiamonds().newModel(nil, &moves, roomy).components() {
 		if c.stuck() {
 			knots = append(knots, c.circles()...)
 		}

@@ -28,7 +28,7 @@ func (f Flow[T]) ParallelByKey[U any, K comparable](n int, key func(T) K, fn fun
 	nd.check(fn != nil, "function must not be nil")
 	nd.check(n >= 1 && n <= maxWorkers, argument("n", "1 to 65536", n))
 	n = clampWorkers(n)
-	nd.workers = n
+	nd.workers, nd.tickets = n, engine.Tickets(n, false)
 	h := nd.handling(s)
 	return Flow[U]{&pushed[U]{node: nd, write: func(b *build, e edgeSpec[U]) *engine.Link[U] {
 		w := b.run.NewWorker()

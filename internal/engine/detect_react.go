@@ -36,13 +36,12 @@ func (d *Deadlock) Shed() string {
 // Spins reports whether the items would go round for ever if the workers could go on: they lie on a circle of edges that has no
 // way out.
 func (d *Deadlock) Spins() bool {
-	first := d.run.Workers[d.first]
-	circle := reach(d.run, first.feeds())
-	if !circle[first.id] {
+	circle := reach(d.run, d.first.feeds())
+	if !circle[d.first.id] {
 		return false
 	}
 	for id, in := range circle {
-		if in && !reach(d.run, d.run.Workers[id].feeds())[first.id] {
+		if in && !reach(d.run, d.run.Workers[id].feeds())[d.first.id] {
 			return false
 		}
 	}
@@ -91,7 +90,7 @@ func (l *Link[T]) shed() bool {
 	return l.Shed(o)
 }
 
-// grow implements [Edge]. Lanes are not part of the graph that is looked at.
+// grow implements [Edge]. Lanes stay as they are: each group has one, and the next one gets its own.
 func (r *grouping[K, T, U]) grow(int) bool { return false }
 
 // shed implements [Edge].

@@ -18,7 +18,7 @@ type Deadlock struct {
 
 	run      *Run
 	smallest Edge
-	first    int // the worker of the first hop
+	first    *Worker // of the first hop; for groups, who spreads the items to them
 }
 
 // Hop is one of the workers of a [Deadlock].
@@ -33,6 +33,8 @@ type Hop struct {
 	Holds    int    // items that it gathers, and has too few of
 	Source   string // that gives no more before something settles; "" where it is no source
 	Gate     bool   // it lets items into a loop, which is full
+	Groups   int    // how many groups it stands for, or are open behind it; 0: it is of no GroupBy
+	ForGroup bool   // it waits for one of these
 
 	edge Edge
 }
@@ -41,6 +43,7 @@ type Hop struct {
 const (
 	WaitsAtGate        = "at its gate"
 	WaitsForSettlement = "for a settlement"
+	WaitsForGroups     = "for its groups"
 )
 
 // Waits says what it waits for.
@@ -54,13 +57,15 @@ func (h *Hop) Waits() string {
 		return WaitsForSettlement
 	case h.Gate:
 		return WaitsAtGate
+	case h.ForGroup:
+		return WaitsForGroups
 	}
 	return "for its turn"
 }
 
 // describe says who waits for whom in a knot.
 func (m *monitor) describe(k *waitgraph.Knot, now int64) *Deadlock {
-	d := &Deadlock{Age: m.run.Elapsed(), Waiting: m.survey.waiting, run: m.run, first: k.Cycle[0]}
+	d := &Deadlock{Age: m.run.Elapsed(), Waiting: m.survey.waiting, run: m.run, first: m.worker(k.Cycle[0])}
 	for i, task := range k.Cycle {
 		d.Hops = append(d.Hops, m.hop(task, k.Cycle[(i+1)%len(k.Cycle)], now))
 	}
@@ -78,24 +83,47 @@ func (m *monitor) describe(k *waitgraph.Knot, now int64) *Deadlock {
 	return d
 }
 
-// hop describes a worker that waits for another one, -1 for any.
+// worker returns that of a task; for groups, the one that spreads the items to them.
+func (m *monitor) worker(task int) *Worker {
+	if r := m.survey.waits[task].router; r != nil {
+		return r
+	}
+	return m.run.Workers[task]
+}
+
+// hop describes a task that waits for another one, -1 for any.
 func (m *monitor) hop(task, next int, now int64) Hop {
-	t, wait, w := &m.survey.graph.Tasks[task], &m.survey.waits[task], m.run.Workers[task]
-	h := Hop{For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds, Source: wait.source, Gate: wait.gate}
-	if t.Kind != waitgraph.Tasks {
+	t, wait, w := &m.survey.graph.Tasks[task], &m.survey.waits[task], m.worker(task)
+	h := Hop{
+		For: t.Kind, Waited: time.Duration(now - wait.since), Holds: wait.holds, Source: wait.source, Gate: wait.gate,
+		Groups: wait.crowd, ForGroup: wait.groups,
+	}
+	switch {
+	case t.Kind != waitgraph.Tasks:
 		id := t.On[0]
 		for _, on := range t.On {
 			if slices.Contains(m.survey.graph.Edges[on].Producers, next) {
 				id = on
 			}
 		}
-		e := &m.survey.graph.Edges[id]
-		h.edge = m.run.Edges[id]
-		info := h.edge.Info()
-		h.Edge, h.Length, h.Capacity, h.OnFull = info.Name, e.Length, e.Capacity, info.OnFull
+		m.at(&h, id)
+	case wait.crowd > 0: // for what comes from their router, each in a lane of its own, which is empty
+		m.at(&h, wait.lanes)
+		h.For, h.Length = waitgraph.Items, 0
+	}
+	if n := len(w.stages); wait.crowd == 0 && n > 0 {
+		h.Groups, _ = w.stages[n-1].Groups()
 	}
 	h.Stage = m.stageAt(w, &h)
 	return h
+}
+
+// at says at which edge a hop is.
+func (m *monitor) at(h *Hop, edge int) {
+	e := &m.survey.graph.Edges[edge]
+	h.edge = m.run.Edges[edge]
+	info := h.edge.Info()
+	h.Edge, h.Length, h.Capacity, h.OnFull = info.Name, e.Length, e.Capacity, info.OnFull
 }
 
 // stageAt names the stage of a worker that waits: the one behind the edge where it waits for an item, and the last one in front of

@@ -86,7 +86,7 @@ func (r *Run) moved() (n int64) {
 	return n + r.report.done.Load()
 }
 
-// inUserCode returns the stages whose code is running: those of workers that wait nowhere, but for what waits for a source.
+// inUserCode returns the stages whose code is running: those of workers and groups that wait nowhere, but for what waits for a source.
 func (r *Run) inUserCode(s *survey) (names []string) {
 	s.take(r)
 	for _, w := range r.Workers {
@@ -94,6 +94,7 @@ func (r *Run) inUserCode(s *survey) (names []string) {
 			names = append(names, st.Name)
 		}
 	}
+	names = append(names, s.busy...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -46,6 +46,7 @@ type grouping[K comparable, T, U any] struct {
 	mu      sync.Mutex // never held together with the lock of a queue
 	open    map[K]*group[K, T, U]
 	ending  int // of them, those whose lane is closed
+	wanted  K   // while the router waits: for the group of this key to be gone, or for a place for it
 	resting resting[K, T, U]
 	aborted error
 	past    figures // of the groups that are gone
@@ -205,8 +206,10 @@ func (r *grouping[K, T, U]) look(k K) (g, spare *group[K, T, U], room bool) {
 	case g == nil && r.ending == 0 && r.resting.first != nil:
 		spare = r.resting.first
 		r.mark(spare)
+		r.wanted = k
 		return nil, spare, false
 	case g == nil || g.closing:
+		r.wanted = k
 		return nil, nil, false
 	}
 	g.expected.Add(1)
@@ -254,8 +257,14 @@ func (r *grouping[K, T, U]) enter(g *group[K, T, U]) error {
 
 // wait waits for news of a group, and measures it with s.
 func (r *grouping[K, T, U]) wait(s *clock.Stopwatch) error {
-	s.Start(clock.Now())
-	defer func() { s.Stop(clock.Now()) }()
+	now := clock.Now()
+	s.Start(now)
+	r.bell.waits.begin(now)
+	defer func() {
+		r.bell.waits.end()
+		s.Stop(clock.Now())
+	}()
+	r.W.Parks()
 	select {
 	case <-r.bell.rung:
 		return nil

@@ -39,14 +39,15 @@ func newGroup[K comparable, T, U any](r *grouping[K, T, U], k K) *group[K, T, U]
 	g := &group[K, T, U]{of: r, key: k}
 	g.expected.Store(1)
 	lane := r.Lane
-	if lane.MaxWait > 0 {
-		lane.Dropped = g.expired
+	if lane.MaxWait > 0 || lane.Deadline != nil || lane.CoDel.Target > 0 {
+		lane.Dropped = g.lost
 	}
 	g.lane = queue.New(lane)
 	g.lane.AddProducer()
 	g.lane.AddConsumer()
 	w := &Worker{run: r.W.run, router: r.W, pace: newPacer(1), branch: r.in.Branch, stages: []*Stage{r.Stage}}
 	w.In, w.Out = &w.places[0], &w.places[1]
+	w.In.Owner, w.Out.Owner = w, w
 	w.active.Store(r.Stage)
 	w.outs = []output{r.out}
 	w.closes = []func(){g.gone}
@@ -153,7 +154,7 @@ func (g *group[K, T, U]) failure(err error) error { return g.named(failure(g.of.
 // named adds the key of the group to an error of its stage.
 func (g *group[K, T, U]) named(err error) error {
 	if e, ok := err.(*stage.Error); ok { //nolint:errorlint // only the engine's own, not one wrapped by a user
-		e.Key = fmt.Sprint(g.key)
+		return withKey(e, fmt.Sprint(g.key))
 	}
 	return err
 }
@@ -256,9 +257,11 @@ func (g *group[K, T, U]) alarm() <-chan time.Time {
 	return g.timer.C
 }
 
-// expired is called for an item that has waited in the lane for too long. If the group has been woken for it, it goes on resting.
-func (g *group[K, T, U]) expired(v T, t *Tag, why queue.Reason) {
-	if why == queue.DropExpired && g.parked {
+// lost is called for an item that the lane drops. If the group has been woken for it, and finds that it must not start any more, it
+// goes on resting.
+func (g *group[K, T, U]) lost(v T, t *Tag, why queue.Reason) {
+	byTheGroup := why == queue.DropExpired || why == queue.DropDeadline || why == queue.DropShed
+	if byTheGroup && g.parked {
 		g.rest(g.expected.Load())
 	}
 	if drop := g.of.Lane.Dropped; drop != nil {

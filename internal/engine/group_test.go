@@ -3,7 +3,9 @@ package engine
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/weir-go/weir/internal/codel"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/stage"
 )
@@ -24,23 +26,35 @@ func openGroup(t *testing.T, lane queue.Config[int]) *group[int, int, int] {
 	return g
 }
 
-// A group that was woken for an item which had expired by then rests on, or the router could wait for its place for ever.
-func TestAGroupWokenForAnExpiredItemRests(t *testing.T) {
-	told := 0
-	g := openGroup(t, queue.Config[int]{Capacity: 1, MaxWait: 1, Dropped: func(int, *Tag, queue.Reason) { told++ }})
-	r := g.of
-	g.rest(1)
-	if got, _, _ := r.look(7); got != g || r.resting.first != nil {
-		t.Fatal("the group that expects an item still rests")
-	}
-	g.expired(1, nil, queue.DropExpired)
-	if r.resting.first != nil {
-		t.Fatal("the group rests, but it had not been waiting for an item")
-	}
-	g.parked = true
-	g.expired(2, nil, queue.DropExpired)
-	if r.resting.first != g || told != 2 {
-		t.Fatalf("resting: %v, hook called %d times; want the group, and 2", r.resting.first, told)
+// A group that was woken for an item which must not start any more rests on, or the router could wait for its place for ever.
+func TestAGroupWokenForALostItemRests(t *testing.T) {
+	late := func(int, *Tag) time.Time { return time.Time{} }
+	for why, lane := range map[queue.Reason]queue.Config[int]{
+		queue.DropExpired:  {MaxWait: 1},
+		queue.DropDeadline: {Deadline: late},
+		queue.DropShed:     {CoDel: codel.Config{Target: 1, Interval: 1}},
+	} {
+		told := 0
+		lane.Capacity, lane.Dropped = 1, func(int, *Tag, queue.Reason) { told++ }
+		g := openGroup(t, lane)
+		r, lost := g.of, g.lane.Config().Dropped
+		g.rest(1)
+		if got, _, _ := r.look(7); got != g || r.resting.first != nil {
+			t.Fatal("the group that expects an item still rests")
+		}
+		lost(1, nil, why)
+		if r.resting.first != nil {
+			t.Fatal("the group rests, but it had not been waiting for an item")
+		}
+		g.parked = true
+		lost(2, nil, queue.DropFull)
+		if r.resting.first != nil {
+			t.Fatal("the group rests, but the item was dropped by the router")
+		}
+		lost(3, nil, why)
+		if r.resting.first != g || told != 3 {
+			t.Fatalf("reason %v: resting: %v, hook called %d times; want the group, and 3", why, r.resting.first, told)
+		}
 	}
 }
 

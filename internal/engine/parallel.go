@@ -10,13 +10,16 @@ type ordered[T, U any] struct {
 	busy   bool // a ticket is being worked on
 }
 
-// Tickets returns how many items n workers of a Parallel may have in hand while there is no room behind, one to a chunk.
+// Tickets returns how many chunks n workers of a Parallel have in hand while there is no room behind. One worker alone hands on
+// what it has made of a chunk before it takes another, and where it need not give tickets it takes none before there is room.
 func Tickets(n int, inOrder bool) int {
 	switch {
-	case inOrder:
-		return ticketsPerWorker * n
+	case n == 1 && inOrder:
+		return 1
 	case n == 1:
 		return 0
+	case inOrder:
+		return ticketsPerWorker * n
 	}
 	return n
 }
@@ -36,7 +39,7 @@ func Parallel[T, U any](ws []*Worker, in *Link[T], out *Link[U], inOrder bool, n
 		}
 		o := &ordered[T, U]{call: call, head: head, win: win}
 		out.Feed(w)
-		w.Hold(ticketsPerWorker * sharedChunk)
+		w.Hold(len(win.slots) / len(ws) * sharedChunk)
 		w.Body(o.run, o.leave)
 	}
 }

@@ -3,11 +3,13 @@ package engine
 import (
 	"slices"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/queue"
 	"github.com/weir-go/weir/internal/waitgraph"
 )
 
-// survey is what the monitor sees when it looks at a run: the workers as tasks, by their number, and the edges as edges.
+// survey is what the monitor sees when it looks at a run: the workers as tasks, by their number, and the edges as edges. Behind
+// the workers come two tasks for each GroupBy, see wait_groups.go.
 //
 // Who is parked at an edge is known from the queue, whose lock makes sure that it has not been signalled. So nothing is written
 // for the monitor but what the line of the waiting is. Whoever is found nowhere can move: it is running, in user code, waits for
@@ -19,6 +21,12 @@ type survey struct {
 	waiting int    // items in edges
 	ids     []int  // room for lists
 	look    queue.Look
+
+	looks   uint64                   // how many there were
+	began   int64                    // this one
+	unknown []int                    // of each edge, producers that are not in the graph
+	emits   map[*Worker]queue.Parked // groups that wait for room behind their stage
+	busy    []string                 // stages some group of which waits nowhere
 }
 
 // wait is what the report needs to know about a worker that waits.
@@ -28,11 +36,17 @@ type wait struct {
 	holds  int
 	source string // that gives no more; "" where it waits for something else
 	gate   bool   // it lets items into a loop
+	groups bool   // it waits for its groups
+
+	crowd  int     // how many groups it stands for; 0: it is a worker
+	router *Worker // of those
+	lanes  int     // the edge in front of them
 }
 
 // take looks at everything once.
 func (s *survey) take(r *Run) *waitgraph.Snapshot {
 	s.run, s.waiting, s.ids = r, 0, s.ids[:0]
+	s.looks, s.began, s.unknown, s.busy = s.looks+1, clock.Now(), s.unknown[:0], s.busy[:0]
 	s.graph.Tasks = cleared(s.graph.Tasks, len(r.Workers))
 	s.waits = cleared(s.waits, len(r.Workers))
 	s.graph.Edges = s.graph.Edges[:0]
@@ -42,6 +56,7 @@ func (s *survey) take(r *Run) *waitgraph.Snapshot {
 	for _, p := range r.spots {
 		p.survey(s)
 	}
+	clear(s.emits) // they may be gone by the next look
 	return &s.graph
 }
 
@@ -65,20 +80,27 @@ func (s *survey) parked(w *Worker, t waitgraph.Task, since int64, holds int) {
 	s.graph.Tasks[at] = t
 }
 
-// inLine notes who waits at an edge. A timeout ends the wait, and so does a context that is not the worker's own.
+// inLine notes who waits at an edge.
 func (s *survey) inLine(line []queue.Parked, kind waitgraph.Kind, edge int) {
 	for _, p := range line {
 		w, ok := p.Owner.(*Worker)
-		if !ok || w.run != s.run {
-			continue
+		switch {
+		case !ok || w.run != s.run:
+		case w.router != nil:
+			s.emit(w, p)
+		default:
+			t := waitgraph.Task{Kind: kind, On: s.list(edge), Epoch: p.Epoch}
+			if !w.needs(p) {
+				t = waitgraph.Task{Epoch: p.Epoch}
+			}
+			s.parked(w, t, p.Since, p.Holds)
 		}
-		t := waitgraph.Task{Kind: kind, On: s.list(edge), Epoch: p.Epoch}
-		if p.Timed || p.Done != nil && p.Done != w.done() {
-			t = waitgraph.Task{Epoch: p.Epoch}
-		}
-		s.parked(w, t, p.Since, p.Holds)
 	}
 }
+
+// needs reports whether only those at the edge end a wait of the worker's. A timeout does as well, and so does a context that is not
+// its own.
+func (w *Worker) needs(p queue.Parked) bool { return !p.Timed && (p.Done == nil || p.Done == w.done()) }
 
 // list makes a list.
 func (s *survey) list(ids ...int) []int {
@@ -104,8 +126,9 @@ func (l *Link[T]) survey(s *survey) {
 	l.Look(q)
 	e := waitgraph.Edge{Length: q.Length, Capacity: q.Capacity, Full: q.Full, Weighs: q.Weighs, Ended: q.Ended}
 	e.Producers, e.Consumers = s.alive(l.from), s.alive(l.readers)
-	e.Fed, e.Read = q.Producers > len(e.Producers), q.Consumers > len(e.Consumers)
-	s.graph.Edges = append(s.graph.Edges, e)
+	unknown := q.Producers - len(e.Producers)
+	e.Fed, e.Read = unknown > 0, q.Consumers > len(e.Consumers)
+	s.graph.Edges, s.unknown = append(s.graph.Edges, e), append(s.unknown, unknown)
 	s.waiting += q.Length
 	s.inLine(q.Putters, waitgraph.Room, l.id)
 	s.inLine(q.Takers, waitgraph.Items, l.id)
@@ -132,11 +155,6 @@ func (win *window[U]) survey(s *survey) {
 // others returns the numbers of the workers that have not ended, but for one.
 func (s *survey) others(ws []*Worker, but *Worker) []int {
 	return slices.DeleteFunc(s.alive(ws), func(id int) bool { return id == but.id })
-}
-
-// survey implements [Edge]. Groups come and go, and are not looked at.
-func (r *grouping[K, T, U]) survey(s *survey) {
-	s.graph.Edges = append(s.graph.Edges, waitgraph.Edge{Fed: true, Read: true})
 }
 
 // done returns the channel that ends the context of the worker's user code, nil where nobody has asked for it.

@@ -9,8 +9,8 @@ type Knot struct {
 	// Smallest where there is one, otherwise through the task that has gathered most items, or else through one in front
 	// of which items lie: that is what the others wait for.
 	Cycle []int
-	// Smallest is the full edge with the least capacity at which one of them waits for room; -1 where all wait for items or for
-	// each other, so that no capacity would help.
+	// Smallest is the full edge with the least capacity at which one of them waits for room, those aside that nobody can make
+	// larger; -1 where all wait for items or for each other, so that no capacity would help.
 	Smallest int
 	// Behind are the other stuck tasks whose wait leads here.
 	Behind []int
@@ -58,7 +58,10 @@ func (s *Snapshot) knot(tasks []int, next [][]int) Knot {
 	starts := tasks
 	for _, i := range tasks {
 		t := &s.Tasks[i]
-		if t.Kind == Room && (k.Smallest < 0 || s.Edges[t.On[0]].Capacity < s.Edges[k.Smallest].Capacity) {
+		if t.Kind != Room || s.Edges[t.On[0]].Fixed {
+			continue
+		}
+		if k.Smallest < 0 || s.Edges[t.On[0]].Capacity < s.Edges[k.Smallest].Capacity {
 			k.Smallest, starts = t.On[0], []int{i}
 		}
 	}

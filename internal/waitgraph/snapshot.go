@@ -24,6 +24,7 @@ type Edge struct {
 	Length, Capacity int
 	Full             bool // a producer that waits for room has to
 	Weighs           bool // there is more to room than a number, so a producer that gives up may let another in
+	Fixed            bool // nobody can make it larger
 	Ended            bool // whoever waits there has been told so
 	Fed              bool // somebody outside the snapshot may put something in
 	Read             bool // somebody outside may take something out

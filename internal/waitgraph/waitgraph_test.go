@@ -139,6 +139,7 @@ func drawSnapshot(t *rapid.T) *waitgraph.Snapshot {
 		e := waitgraph.Edge{
 			Capacity: 1 + number(3, "capacity"), Full: number(3, "full") > 0, Weighs: number(3, "weighs") == 0,
 			Ended: number(9, "ended") == 0, Fed: number(9, "fed") == 0, Read: number(9, "read") == 0,
+			Fixed:     number(4, "fixed") == 0,
 			Producers: some(tasks, "producers"), Consumers: some(tasks, "consumers"),
 		}
 		if number(3, "length") == 0 {
@@ -253,8 +254,11 @@ func circle(rt *rapid.T, s *waitgraph.Snapshot, k *waitgraph.Knot) {
 	}
 	least, at := 0, -1
 	for _, i := range k.Tasks {
-		if on := s.Tasks[i].On; s.Tasks[i].Kind == waitgraph.Room && (at < 0 || s.Edges[on[0]].Capacity < least) {
-			least, at = s.Edges[on[0]].Capacity, on[0]
+		if s.Tasks[i].Kind != waitgraph.Room || s.Edges[s.Tasks[i].On[0]].Fixed {
+			continue
+		}
+		if on := s.Tasks[i].On[0]; at < 0 || s.Edges[on].Capacity < least {
+			least, at = s.Edges[on].Capacity, on
 		}
 	}
 	if (at < 0) != (k.Smallest < 0) || at >= 0 && s.Edges[k.Smallest].Capacity != least {
