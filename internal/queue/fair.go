@@ -44,17 +44,17 @@ func newFair(o *Order, onFull Policy, s *slots) *fair {
 
 func (f *fair) add(i int32) {
 	s := &f.of[i]
-	l := &f.lanes[s.facts.lane]
+	l := &f.lanes[s.lane]
 	if l.n == 0 {
 		l.served = s.at
 	}
 	if l.n == 0 || l.share != s.share {
 		l.share = s.share
-		f.turn.Add(int(s.facts.lane), int(s.share))
+		f.turn.Add(int(s.lane), int(s.share))
 	}
 	f.push(&l.list, i, byLane)
 	if f.longest != nil {
-		f.longest.fix(s.facts.lane)
+		f.longest.fix(s.lane)
 	}
 }
 
@@ -65,22 +65,22 @@ func (f *fair) next(now int64) int32 {
 
 func (f *fair) remove(i int32, served bool) {
 	s := &f.of[i]
-	l := &f.lanes[s.facts.lane]
+	l := &f.lanes[s.lane]
 	f.cut(&l.list, i, byLane)
 	if served {
-		f.turn.Charge(int(s.facts.lane), max(s.weight, 1))
+		f.turn.Charge(int(s.lane), max(s.weight, 1))
 		l.served = f.now
 	}
 	if l.n == 0 {
-		f.turn.Empty(int(s.facts.lane))
+		f.turn.Empty(int(s.lane))
 	}
 	switch {
 	case f.longest == nil:
-		f.look(s.facts.lane)
+		f.look(s.lane)
 	case l.n == 0:
-		f.longest.remove(s.facts.lane)
+		f.longest.remove(s.lane)
 	default:
-		f.longest.fix(s.facts.lane)
+		f.longest.fix(s.lane)
 	}
 }
 

@@ -228,7 +228,7 @@ func (p *putting[T]) displace() {
 		return
 	}
 	if q.count.ranks != nil {
-		q.count.ranks[q.slab.of[i].facts.lane].Refused++
+		q.count.ranks[q.slab.of[i].lane].Refused++
 	}
 	p.drops = q.dropSlot(i, DropFull, p.drops)
 }

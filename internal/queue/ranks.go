@@ -16,8 +16,8 @@ func newRanks(o *Order, onFull Policy, s *slots) *ranks {
 	return &ranks{slots: s, lanes: make([]list, o.Lanes), oldest: onFull == DropOldest, reserved: o.Reserved, from: int32(o.From), waits: make([]bool, o.Lanes)}
 }
 
-func (r *ranks) add(i int32)            { r.push(&r.lanes[r.of[i].facts.lane], i, byLane) }
-func (r *ranks) remove(i int32, _ bool) { r.cut(&r.lanes[r.of[i].facts.lane], i, byLane) }
+func (r *ranks) add(i int32)            { r.push(&r.lanes[r.of[i].lane], i, byLane) }
+func (r *ranks) remove(i int32, _ bool) { r.cut(&r.lanes[r.of[i].lane], i, byLane) }
 
 func (r *ranks) next(int64) int32 {
 	for rank := len(r.lanes) - 1; rank > 0; rank-- {

@@ -154,7 +154,7 @@ func (s *slab[T]) remove(i int32, served bool) {
 
 // leaving is the item in slot i, perhaps the first of a take.
 func (s *slab[T]) leaving(i int32, first bool) leaving {
-	return leaving{at: s.of[i].at, deadline: s.of[i].deadline, lane: s.of[i].facts.lane, behind: s.order.behind(i), first: first}
+	return leaving{at: s.of[i].at, deadline: s.of[i].deadline, lane: s.of[i].lane, behind: s.order.behind(i), first: first}
 }
 
 // drain returns the tags of all items, the oldest first, and forgets them.
