@@ -73,33 +73,7 @@ func TestReportAddsUpBehindEveryOperator(t *testing.T) {
 			return slow(f.Via(onePasses(55, nil)))
 		},
 	}
-	for name, shape := range shapes {
-		for end, finish := range map[string]func(*flow.Run){
-			"end":   func(*flow.Run) {},
-			"stop":  func(r *flow.Run) { time.Sleep(35 * time.Millisecond); r.Stop() },
-			"drain": func(r *flow.Run) { time.Sleep(35 * time.Millisecond); _ = r.Drain(context.Background()) },
-		} {
-			inBubble(t, name+", "+end, func(t *testing.T) {
-				n := 0
-				src := flow.FromFunc(func(context.Context) (int, error) {
-					if n == 100 {
-						return 0, stage.ErrEnd
-					}
-					if n++; n%30 == 0 {
-						time.Sleep(10 * time.Millisecond)
-					}
-					return n - 1, nil
-				}, flow.Name("src"))
-				r := start(t, shape(src))
-				finish(r)
-				_ = r.Wait()
-				out := stageStats(t, r, "src").Out
-				if got := sum(r.Report()); got != out || out != int64(n) {
-					t.Fatalf("the source gave %d items (%d by its count), the report says %d: %+v", n, out, got, r.Report())
-				}
-			})
-		}
-	}
+	addsUp(t, shapes)
 }
 
 // What a stage has in its hands when it ends is counted once, whether it is the current item, one that it keeps, or both, and so is what

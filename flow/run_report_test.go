@@ -57,6 +57,12 @@ func TestReportAddsUp(t *testing.T) {
 			}))
 		},
 	}
+	addsUp(t, shapes)
+}
+
+// addsUp runs each shape to its end, stops it and drains it in the middle, and checks that the report has every item of the source once.
+func addsUp(t *testing.T, shapes map[string]func(flow.Flow[int]) flow.Pipeline) {
+	t.Helper()
 	for name, shape := range shapes {
 		for end, finish := range map[string]func(*flow.Run){
 			"end":   func(*flow.Run) {},

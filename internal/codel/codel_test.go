@@ -89,7 +89,6 @@ func TestWhatPassesTogetherPassesOneByOne(t *testing.T) {
 		c := codel.Config{Target: 5, Interval: 20, Law: rapid.SampledFrom([]codel.Law{codel.Limit, codel.Root}).Draw(t, "law")}
 		var s codel.State
 		now := int64(0)
-		passed := 0
 		for range 100 {
 			now += rapid.Int64Range(0, 9).Draw(t, "later")
 			waited := time.Duration(rapid.Int64Range(0, 12).Draw(t, "waited"))
@@ -99,14 +98,10 @@ func TestWhatPassesTogetherPassesOneByOne(t *testing.T) {
 				continue
 			}
 			for behind := range rapid.IntRange(1, 3).Draw(t, "items") {
-				passed++
 				if one.Drop(&c, now, waited, behind) || one != s {
 					t.Fatalf("one that has waited for %v: %+v, passing together %+v", waited, one, s)
 				}
 			}
-		}
-		if passed == 0 {
-			t.Skip("all were asked about")
 		}
 	})
 }
